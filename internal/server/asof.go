@@ -15,10 +15,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What was, is at the address of what is, with ?at=. The map as of now is an original resource (RFC 7089), and its own
-// TimeGate; its mementos are under the same URL with ?at=.
+// A past state has the address of the present one, with ?at=. The present map is an original resource (RFC 7089), and
+// its own TimeGate; its mementos have the same URL with ?at=.
 
-// WriteVersion answers with what an entry says of a topic, and when that was current (RFC 7089 §2.1.1,
+// WriteVersion serves the version of a topic in an entry, with the time when that was current (RFC 7089 §2.1.1,
 // Memento-Datetime; §4.2.2).
 func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry) error {
 	h, c := w.Header(), &v.Collection
@@ -33,8 +33,8 @@ func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.V
 	return s.writeRecord(w, r, version{v, e, s.keeper.Changes.Made(e.Updated)}, in)
 }
 
-// topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says
-// why that is gone.
+// topicAt serves a topic as it was at a time. Unlike a memento, it is the topic of that time, or an error with the
+// reason why that is gone.
 func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) error {
 	return s.View(r, func(v *store.View) error {
 		m, err := history.Asked(v, at, s.Now())
@@ -68,7 +68,7 @@ func parseTimes(r *http.Request, name string) (all []time.Time, err error) {
 	return all, nil
 }
 
-// parseTime returns the time that the query gives under a name; nil where it gives none.
+// parseTime returns the time in a query parameter; nil if it is missing.
 func parseTime(r *http.Request, name string) (*time.Time, error) {
 	all, err := parseTimes(r, name)
 	switch {
@@ -91,9 +91,9 @@ func (s *Server) AcceptDatetime(r *http.Request) (at time.Time, err error) {
 	return at, err
 }
 
-// currentSnapshot streams the map as it is now, or with ?at= as it was at a time, and says as of when. With
-// Accept-Datetime it leads to the map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is
-// later, to the first one that can be had where it is earlier.
+// currentSnapshot streams the present map, or with ?at= that of a time, with the time of its state. With
+// Accept-Datetime it redirects to the map of that time (RFC 7089 §4.1.1, pattern 1.1): to the last state for a later
+// time, to the first available one for an earlier time.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	at, err := parseTime(r, "at")
 	if err != nil {

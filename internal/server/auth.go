@@ -28,8 +28,8 @@ func (s *Server) isWriter(r *http.Request) bool {
 	return s.Writers.Holds(r) || len(s.Writers) == 0 && s.MayWriteHere(r) == nil
 }
 
-// readable lets h answer requests that may read the collection in their URL. Any
-// may that has no read tokens; who may write, may read.
+// readable passes requests to h that may read the collection in their URL: any request if it has no read tokens;
+// writers may also read.
 func (s *Server) readable(h web.Handler) web.Handler {
 	read := func(w http.ResponseWriter, r *http.Request) error {
 		if collection := web.Var(r, "map"); collection != "" && !s.MayRead(r, collection) {
@@ -93,7 +93,7 @@ func (s *Server) hidden(r *http.Request) (names []string) {
 	return names
 }
 
-// MayWriteHere says whether a request may write to a server that has no tokens.
+// MayWriteHere reports whether a request may write to a server without tokens.
 func (s *Server) MayWriteHere(r *http.Request) error {
 	base, err := url.Parse(s.BaseURL)
 	if err != nil || !s.OnLoopback || !web.FromLoopback(r) || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) {

@@ -14,13 +14,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// bundleMost is how many bytes the fragments of one document have together. What is beyond that is available by its
-// link alone.
+// bundleMost is the maximum total length of the fragments of one document, in bytes. Further ones are available by
+// their links only.
 const bundleMost = 4 << 20
 
-// fillBundle puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"
-// Element), the newest first. Those that are too large are left out, those that are covered, and those that may change:
-// what is put in is the same for ever.
+// fillBundle adds fragments to the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"
+// Element), the newest first. It leaves out large ones, covered ones, and those that may change, because bundles never
+// change.
 func fillBundle(v *store.View, feed *feeds.Feed) error {
 	entries, err := entriesOf(v, feed)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// signedNote is what a feed says of a signed collection. It is empty where the collection is not signed.
+// signedNote holds the elements of a feed about a signed collection; empty if it is not signed.
 type signedNote struct {
 	Note string // the checkpoint
 	Key  string // the public key that has signed it
@@ -47,7 +47,7 @@ func checkpointOf(v *store.View) (signedNote, error) {
 	return signedNote{signed, key.Public}, err
 }
 
-// keyState returns what changes when another key is put in the place of the one in a file.
+// keyState returns a value that changes when the key in a file is replaced.
 func keyState(path string) string {
 	if path == "" {
 		return ""
@@ -59,7 +59,7 @@ func keyState(path string) string {
 	return filestate.Describe(info)
 }
 
-// readyToSign returns an error where a collection with these settings cannot be signed.
+// readyToSign returns an error if a collection with these settings cannot be signed.
 func readyToSign(s *store.Settings) error {
 	if s.Sign == "" {
 		return nil
@@ -97,7 +97,7 @@ func signedOnly(v *store.View) error {
 	return nil
 }
 
-// logProof is the answer to those who ask whether one log goes on from another.
+// logProof is the answer to a request for the proof that one log continues another.
 type logProof struct {
 	Hashes tlog.TreeProof `json:"proof"`
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// CollectionSettings are the settings of a collection as JSON: what PUT takes and GET …/settings answers. Beside those
-// of [store.DB.Settings] there are some that only new collections take. A member that is left out stays as it is.
+// CollectionSettings are the settings of a collection as JSON: the body of PUT and the answer of GET …/settings. Some,
+// besides those of [store.DB.Settings], are for new collections only. A missing member changes nothing.
 type CollectionSettings map[string]json.RawMessage
 
-// Text returns a member as flags take it; "" for none.
+// Text returns a member in the syntax of flags; "" for none.
 func (s CollectionSettings) Text(name string) string {
 	var value any
 	d := json.NewDecoder(bytes.NewReader(s[name]))
 	d.UseNumber()
-	_ = d.Decode(&value) // of what is not there, nothing
+	_ = d.Decode(&value) // a missing member stays nil
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -49,18 +49,18 @@ type fixed struct {
 	SP          *string       `json:"sp,omitempty"`
 	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node
 	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from
-	// in the answer where a collection is created: what its filter may have wrong
+	// Warnings, in the answer for a new collection, are probable errors of its filter.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// given is what a request wants of a collection.
+// given holds the settings in a request.
 type given struct {
 	fixed
 	settings CollectionSettings // the others
 	all      []store.Setting
 }
 
-// apply changes s to what is given.
+// apply applies the given settings to s.
 func (g *given) apply(s *store.Settings) (err error) {
 	for i := range g.all {
 		if value, is := g.settings[g.all[i].Name]; is {
@@ -92,9 +92,9 @@ func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 		if done, err := web.Unchanged(w, r, web.Validator{Tag: tag}, web.Identity); done || err != nil {
 			return err
 		}
-		if !s.isWriter(r) { // nobody else need know where files are
+		if !s.isWriter(r) { // only writers need the paths of files
 			delete(shown, "sign")
-			if len(v.DerivedFrom) > 0 { // nor which maps there are that they may not read
+			if len(v.DerivedFrom) > 0 { // nor the names of maps that they may not read
 				seen := slices.DeleteFunc(slices.Clone(v.DerivedFrom), func(name string) bool { return !s.MayRead(r, name) })
 				if shown["derivedFrom"], err = json.Marshal(seen); err != nil {
 					return err
@@ -216,7 +216,7 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.keeper.Changed(c) // by the new settings a snapshot may be due, or records are to be published again
+	s.keeper.Changed(c) // new settings may require a snapshot, or a republication
 	var warnings []string
 	if status == http.StatusCreated || given.Filter != nil {
 		if warnings, err = inputs.Warnings(r.Context(), s.Store, c); err != nil {

@@ -26,8 +26,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Store is what the server needs of the store: reading, publishing, and what is
-// to be done now and then.
+// Store has the methods of a store that the server needs: reading, publishing, and maintenance.
 type Store interface {
 	upkeep.Store
 	publish.Store
@@ -49,7 +48,7 @@ type Store interface {
 	Node() uuid.UUID
 	Jobs() map[string]bool
 
-	// What parts keep beside the records.
+	// Files returns the storage of parts for files.
 	Files() files.Store
 	Extend(ctx context.Context, name string, f func(*store.View) error) error
 	Touch(ctx context.Context) error
@@ -73,16 +72,15 @@ type Config struct {
 	// All links are made from it, never from the Host of a request.
 	BaseURL string
 
-	// Name is what people call the server, in one line; "": it has none, and pages call it by the host of BaseURL.
+	// Name is the name of the server for people, in one line; "": none, and pages use the host of BaseURL.
 	Name string
 
-	// Tokens are the bearer tokens that may write. Without any, requests may
-	// write that come from this machine, to a server bound to a loopback
-	// address (OnLoopback), and not through a browser or a proxy.
+	// Tokens are the bearer tokens that may write. Without any, requests may write that come from this machine, to a
+	// server bound to a loopback address (OnLoopback), and not through a browser or a proxy.
 	Tokens     []string
 	OnLoopback bool
 
-	// TokenNames are the names of those who have some of Tokens, by token. Their changes bear them.
+	// TokenNames are the names of the owners of some of Tokens, by token. Their changes have these as authors.
 	TokenNames map[string]string
 
 	// ReadTokens are the bearer tokens that may read a collection, by its name.
@@ -92,31 +90,31 @@ type Config struct {
 	// Formats are those in which extensions read and write topic maps.
 	Formats formats.Registry
 
-	// Parts make what extensions add, in this order.
+	// Parts are the constructors of the parts of extensions, in this order.
 	Parts []func(*Server) (*Part, error)
 
-	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the
-	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
+	// TrustedProxies are the addresses of proxies, besides those of this machine, whose X-Forwarded-For the log uses
+	// for the client's address. It has no other effect.
 	TrustedProxies []netip.Prefix
 
-	SlowClientTimeout time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
-	SlowRequest       time.Duration // a request that takes longer is logged as a warning; 0: none is
-	// how long a publication may take once its document is read; default 10 minutes
+	SlowClientTimeout time.Duration // time limit for a client to send or take 64 KiB; default 30 seconds
+	SlowRequest       time.Duration // slower requests are logged as warnings; 0: none
+	// time limit of a publication after its document is read; default 10 minutes
 	PublishTimeout   time.Duration
-	MaxWaiting       int                    // requests that wait for a change at a time; 0: none do
+	MaxWaiting       int                    // concurrent requests that wait for a change; 0: none
 	MaxUploads       int                    // maps that are read at a time; default 2
-	MetricsElsewhere bool                   // there is no /metrics here: MetricsHandler is served at another address
+	MetricsElsewhere bool                   // there is no /metrics here: MetricsHandler is at another address
 	Collectors       []prometheus.Collector // have metrics that are shown as well
 
 	Lenient      bool         // read XTM 1.0 leniently
 	MaxBody      int64        // bytes of a request body, unpacked; default 1 GiB
 	Limits       xtm.Limits   // on documents that are read; default of Roles: 1,000, of Memory: MaxBody, at least 256 MiB
-	MaxDelete    losses.Limit // of a new version of a map, where its writer does not say
+	MaxDelete    losses.Limit // of a new version of a map, if its writer gives none
 	DocumentSize int          // entries of an archive document, for new collections; default 100
 
-	upkeep.Policy // of what is kept
+	upkeep.Policy // of retention
 
-	WatchEvery time.Duration // how often is looked for changes of files that are watched; default a second
+	WatchEvery time.Duration // time between checks of watched files; default a second
 
 	Logger *slog.Logger     // default slog.Default()
 	Now    func() time.Time // default time.Now

@@ -40,10 +40,9 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// topicData answers with the record of a topic: the record form of its last entry, in
-// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With
-// ?claims= it is what the inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of
-// those who say it.
+// topicData serves the record of a topic: the record form of its last entry, in the offered forms. For a deleted topic,
+// the answer states that. With ?at= it serves the topic of that time. With ?claims= it serves the present statements of
+// a derived collection's inputs about the topic, in XTM 2.1 with the item identifiers of their sources.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	at, err := parseTime(r, "at")
 	claims := r.URL.Query().Has("claims")
@@ -150,11 +149,11 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// version is what an entry of the log says of a topic.
+// version is the version of a topic in an entry of the log.
 type version struct {
 	view     *store.View
 	entry    *store.Entry
-	modified time.Time // of what is stored; zero: not told
+	modified time.Time // of stored data; zero: omitted
 }
 
 // writeFragment answers with the fragment of an entry.
@@ -162,19 +161,19 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, shown ver
 	return s.writeShown(w, r, shown, in, "fragment", shown.view.ShowsNow(shown.entry), shown.view.WriteFragment)
 }
 
-// writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry
-// changes what the published map says of it in XTM. In RDF it has blank nodes, which change on their own.
+// writeRecord serves the record form of the topic of an entry. If the topic exists, only its next entry changes its
+// record in XTM. In RDF the record has blank nodes, which change independently.
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, shown version, in *formats.Format) error {
 	v, e := shown.view, shown.entry
 	now := v.ShowsNow(e) && (v.Replica != nil || in.Exchange != nil || !e.Lives())
 	return s.writeShown(w, r, shown, in, recordForm, now, v.WriteRecord)
 }
 
-// recordForm is what [Server.writeShown] calls the form of a topic, not of an entry.
+// recordForm is the name of the record form of a topic for [Server.writeShown].
 const recordForm = "record"
 
-// writeShown answers with what is written of the map as an entry shows it, in XTM by inXTM. Where that is the map as it
-// is now, caches ask each time.
+// writeShown serves a form of the map in the state of an entry, in XTM by inXTM. For the present map, caches must
+// revalidate.
 func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, shown version, in *formats.Format, what string,
 	now bool, inXTM func(io.Writer, *store.Entry, xtm.Version) error) error {
 	v, e := shown.view, shown.entry
@@ -284,8 +283,8 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, lates
 	}, web.Gzipped)
 }
 
-// AsOfNow says as of when an answer is that is made of the collection as it is now, and returns
-// its validator; state says all that it depends on.
+// AsOfNow sets the time of the state in an answer made of the present collection, and returns its validator; state
+// identifies all that the answer depends on.
 func (s *Server) AsOfNow(w http.ResponseWriter, r *http.Request, v *store.View, state string) web.Validator {
 	w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
 	return web.Validator{Tag: s.StateTag(r, state), Modified: web.RecorderOf(r).Settled}

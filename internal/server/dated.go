@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// noteState has an answer say up to which time it shows all that the origin had; nothing where that is not known. A
-// later call counts.
+// noteState sets in an answer the time up to which it has all changes of the origin; nothing if that is not known. The
+// last call counts.
 func noteState(r *http.Request, at time.Time) {
 	stated := http.Header{}
 	if !at.IsZero() {
@@ -19,8 +19,7 @@ func noteState(r *http.Request, at time.Time) {
 	web.RecorderOf(r).Stated = stated
 }
 
-// serveOpenings answers with the openings of the database, the newest first. A replica has those that its origin
-// states.
+// serveOpenings serves the openings of the database, the newest first. A replica has those of its origin.
 func serveOpenings(w http.ResponseWriter, _ *http.Request, v *store.View) error {
 	type opening struct {
 		ID string `json:"id"`

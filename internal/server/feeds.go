@@ -26,7 +26,7 @@ const (
 	currentDigest  = "TMShare-Digest"         // header: the state digest after that change
 )
 
-// canBeRead returns an answer where a collection is not whole yet: who began there would take a part for all.
+// canBeRead returns an error for an incomplete collection, because new followers would take a part for the whole.
 func canBeRead(c *store.Collection) error {
 	if !c.Hidden {
 		return nil
@@ -90,7 +90,7 @@ func (s *Server) latest(r *http.Request) (*store.Latest, error) {
 	return l, err
 }
 
-// latestOf is latest, also of a collection that is not whole yet.
+// latestOf is latest, also for an incomplete collection.
 func (s *Server) latestOf(r *http.Request) (*store.Latest, error) {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
@@ -140,8 +140,8 @@ func Title(c *store.Collection) string {
 	return c.Name
 }
 
-// Languages returns the language in which feeds call the topics of a collection, and that of the words that the server
-// adds. Both are "" where the collection has none.
+// Languages returns the language of the titles of a collection's topics in feeds, and that of the server's own texts.
+// Both are "" if the collection has none.
 func Languages(c *store.Collection) (titles, words string) {
 	if called := c.Languages(); len(called) > 0 {
 		return called[0], "en"
@@ -157,7 +157,7 @@ func DerivedID(c *store.Collection, what string) string {
 // atomDocument is a feed or an entry.
 type atomDocument interface{ Encode(io.Writer) error }
 
-// feedDocument is a feed, or an entry of one, that is made only for those who do not know it.
+// feedDocument is a feed, or an entry of one, that is made only if the client does not have it.
 type feedDocument struct {
 	tag, cache string // of the ETag; Cache-Control
 	build      func() (atomDocument, error)
@@ -176,9 +176,8 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	}, nil, nil})
 }
 
-// writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is
-// made only for those who do not know it, and where it was not made lately: then
-// it needs a view.
+// writeAtomOf serves the Atom document that build makes of a state, in one of the forms. It is made only if the client
+// does not have it, and it was not made lately: then it needs a view.
 func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string,
 	v *store.View, build func(*store.View) (*feeds.Feed, error), forPeople func(*store.View, *feeds.Feed) error) error {
 	return s.writeFeed(w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {

@@ -19,13 +19,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
-// The fragments feed is an archived feed (RFC 5005 §4, Archived Feeds) whose
-// documents hold a fixed number of entries each. The last one is open: it is what
-// subscribers read, and must always have the most recent entries. So a full one
-// is closed when the next entry comes. What is closed stays as it is, byte for
-// byte, but for the next-archive link that the newest of them gains when its
-// successor closes: until then there would be nothing finished to link to.
-// Nothing that the owner of a map may change, such as its title, stands in it.
+// The fragments feed is an archived feed (RFC 5005 §4, Archived Feeds) whose documents hold a fixed number of entries
+// each. The last one is open: subscribers read it, and it must always have the most recent entries. So a full one is
+// closed when the next entry comes. A closed document never changes, except for the next-archive link that the newest
+// of them gains when its successor closes: before, there is no closed document to link to. It contains nothing that the
+// owner of a map may change, such as its title.
 
 // fragmentsFeed is the Topic Map Fragments Feed of TMShare.
 func (s *Server) fragmentsFeed() *LogFeed {
@@ -40,7 +38,7 @@ func (s *Server) fragmentsFeed() *LogFeed {
 	}
 }
 
-// recentDocument alone states what is not of the log: archive documents never change.
+// recentDocument makes the document with data besides the log, because archive documents never change.
 func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Link) (*feeds.Feed, error) {
 	c := &v.Collection
 	n := c.OpenDocument()
@@ -62,7 +60,7 @@ func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Lin
 	}
 	if statesCheckpoint(c) {
 		signed, err := checkpointOf(v)
-		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
+		if err != nil { // followers that require a checkpoint would take its absence for a forgery
 			s.Logger.Error("the fragments feed is not served", "error", err)
 			return nil, web.Problemf(http.StatusServiceUnavailable,
 				"the log of %s cannot be signed now; the server's log says why", c.Name)
@@ -73,7 +71,7 @@ func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Lin
 	return feed, nil
 }
 
-// FragmentsLinks returns the links from the fragments feed to what belongs to it.
+// FragmentsLinks returns the links from the fragments feed to related documents.
 func (s *Server) FragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
 		atomLinks(s.URLs.Map(c), "up"), atomLinks(s.URLs.Snapshots(c), snapshotsFeedRels...),
@@ -86,16 +84,16 @@ type LogFeed struct {
 	URL   func(*store.Collection) string // of the recent document
 	Forms []web.Form
 
-	Ready func(*store.Latest) error  // the answer where nobody can begin to follow it; nil: all can
-	State func(*store.Latest) string // what the recent document depends on besides the log; nil: nothing
-	// Recent makes the recent document. from are the links to what belongs to it.
+	Ready func(*store.Latest) error  // returns an error if new followers cannot begin; nil: they can
+	State func(*store.Latest) string // returns data besides the log that the recent document depends on; nil: none
+	// Recent makes the recent document. from are the links to related documents.
 	Recent func(v *store.View, l *store.Latest, from []feeds.Link) (*feeds.Feed, error)
 
-	// ForPeople adds to it what readers of feeds need, and subscribers do not: those take bundles; nil: nothing.
+	// ForPeople adds data for feed readers, but not for subscribers, who use bundles; nil: none.
 	ForPeople func(*store.View, *feeds.Feed) error
 
 	Archived func(v *store.View, n uint64) (*feeds.Feed, error) // makes the document n
-	// Pruned returns the answer behind the horizon; nil where the feed does without what is pruned.
+	// Pruned returns the error for documents before the horizon; nil: the feed has none.
 	Pruned func(*store.Collection) error
 }
 
@@ -161,8 +159,8 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, feed *L
 	}, nil)
 }
 
-// AskedDocument returns the number of the document that a URL below that of a feed names. It is 0 where the answer is
-// that the document has another URL now, which only a view tells; v may be nil.
+// AskedDocument returns the number of the document in a URL below that of a feed. It returns 0 if it redirected to the
+// document's present URL, which requires a view; v may be nil.
 func AskedDocument(w http.ResponseWriter, r *http.Request, c *store.Collection, v *store.View,
 	feed string) (n uint64, err error) {
 	earlier := func() error {
@@ -190,8 +188,8 @@ func AskedDocument(w http.ResponseWriter, r *http.Request, c *store.Collection, 
 	return n, nil
 }
 
-// leadTo redirects from the URL that document n had in an earlier run to the one that it has
-// now. Where it had none in that run, the answer is none.
+// leadTo redirects from the URL that document n had in an earlier run to its present one. If it had none in that run,
+// it returns the error of none.
 func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed string, none func() error) error {
 	written, err := v.WrittenIn(n, run)
 	if err != nil {
@@ -226,8 +224,8 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	return feed, nil
 }
 
-// MarkArchived adds to document n of an archived feed what it has under its permanent
-// URL (RFC 5005 §4, Archived Feeds). current is the URL of the feed.
+// MarkArchived adds the elements of a permanent document to document n of an archived feed (RFC 5005 §4, Archived
+// Feeds). current is the URL of the feed.
 func MarkArchived(feed *feeds.Feed, v *store.View, n uint64, current string) error {
 	self, err := addresses.Archive(v, current, n)
 	if err != nil {
@@ -245,8 +243,8 @@ func MarkArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 	return nil
 }
 
-// Pruned is the answer for what retention has given up. Links to it stay (RFC
-// 5005 §4.1: archive documents need not all be available).
+// Pruned returns the error for data removed by retention. Links to it remain (RFC 5005 §4.1: archive documents need not
+// all be available).
 func (s *Server) Pruned(c *store.Collection, what string) error {
 	return web.Problemf(http.StatusGone,
 		"%s is no longer kept; readers that lack its entries start again from the newest snapshot at %s and go on "+
@@ -254,9 +252,8 @@ func (s *Server) Pruned(c *store.Collection, what string) error {
 		what, s.URLs.Snapshots(c), s.URLs.Fragments(c))
 }
 
-// fragmentsDocument returns document n of the fragments feed with the entries,
-// the newest first, and what all documents have. Its predecessor is linked to
-// though it may be pruned: only the first document is the end of the archive.
+// fragmentsDocument returns document n of the fragments feed: its entries, the newest first, and the common elements.
+// It links to its predecessor even if that is pruned, because only the first document is the end of the archive.
 func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
 	feed := s.FragmentsHead(c)
@@ -283,7 +280,7 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		return nil, err
 	}
 	for i := range entries {
-		feed.Entries[i].Covered = entries[i].Covered // nowhere else: who does not read all entries cannot use it
+		feed.Entries[i].Covered = entries[i].Covered // only here: it requires reading all entries
 	}
 	slices.Reverse(feed.Entries)
 	return feed, nil
@@ -304,7 +301,7 @@ func (s *Server) AddEntries(v *store.View, feed *feeds.Feed, entries []store.Ent
 	return nil
 }
 
-// FragmentsHead returns what all documents with fragments have in common.
+// FragmentsHead returns the common elements of all documents with fragments.
 func (s *Server) FragmentsHead(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: Author,

@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// CollectionGauges is a [prometheus.Collector] that reads the store when it is asked.
+// CollectionGauges is a [prometheus.Collector] that reads the store on request.
 type CollectionGauges struct {
 	Store  Store
 	Sizes  *sizeGauges
@@ -67,7 +67,7 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(sizes.Free))
 	}
-	all, err := c.Store.Collections(context.Background()) // a collector is given none
+	all, err := c.Store.Collections(context.Background()) // collectors get no context
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(headDesc, err)
 	}
@@ -99,7 +99,7 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// sizeGauges keeps the sizes of a store for a while: it walks a folder to tell them. It is safe for concurrent use.
+// sizeGauges caches the sizes of a store, because reading them walks a folder. It is safe for concurrent use.
 type sizeGauges struct {
 	Sizes func() (store.Sizes, error)
 

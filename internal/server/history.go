@@ -34,10 +34,9 @@ const (
 
 const jsonType = "application/json"
 
-// history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a
-// time, ?before= those before the entry with a sequence, ?limit= at most this number, ?words=false without the
-// differences, ?commits=true the commits in place of the changes, ?author= those of that author, ?lang= with titles in
-// these languages.
+// history serves the changes of a collection, the newest first. Parameters: ?si= one topic, ?since= not before a time,
+// ?before= before the entry with a sequence, ?limit= the maximum number, ?words=false without the differences,
+// ?commits=true commits instead of changes, ?author= of that author, ?lang= titles in these languages.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHistory(r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// metrics are what Prometheus gets to see.
+// metrics are the metrics for Prometheus.
 type metrics struct {
 	http        *web.Metrics
 	public, all http.Handler // without the collections that have read tokens, and with them
@@ -43,8 +43,8 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// publicMetrics does not show the collections that only some may read. It is for programs on this
-// machine, and for those who may write: what a server does is nobody else's business.
+// publicMetrics omits the collections that need a token. It serves programs on this machine, and clients that may
+// write, because others have no need for it.
 func (s *Server) publicMetrics(w http.ResponseWriter, r *http.Request) error {
 	if !web.IsLocal(r) && !s.Writers.Holds(r) {
 		return web.Problemf(http.StatusForbidden,
@@ -60,7 +60,7 @@ func (s *Server) publicMetrics(w http.ResponseWriter, r *http.Request) error {
 // is not open to all.
 func (s *Server) MetricsHandler() http.Handler { return s.metrics.all }
 
-// metricsLog takes what goes wrong while metrics are collected.
+// metricsLog logs errors of collecting metrics.
 type metricsLog struct{ s *Server }
 
 func (l metricsLog) Println(what ...any) { l.s.Logger.Error("metrics not complete", "error", what) }

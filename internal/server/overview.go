@@ -121,8 +121,7 @@ func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return s.topicMapDocument(c) })
 }
 
-// overviewOf answers with a document that says where the feeds of a collection are. It is there while the collection is
-// being filled.
+// overviewOf serves a document with the addresses of a collection's feeds, also while the collection is being filled.
 func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
 	document func(*store.Collection) atomDocument) error {
 	l, err := s.latestOf(r)

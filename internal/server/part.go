@@ -15,27 +15,25 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Part is what an extension adds to a server. Fields that are nil add nothing. Its functions are called by several
-// goroutines.
+// Part is the part of a server that an extension adds. Nil fields add nothing. Its functions are called concurrently.
 type Part struct {
-	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
+	// Routes adds paths with handlers for GET and HEAD. The server checks the permission to read before.
 	Routes func(get func(path string, h web.Handler))
-	// Forms adds paths with their methods. Their handlers say who may do what.
+	// Forms adds paths with their methods. Their handlers check permissions.
 	Forms func(handle func(path string, h web.Handler, methods ...string))
 
-	// About returns the address of what people read in place of a document of the server.
+	// About returns the address of the page for people about a document of the server.
 	About func(document string) string
-	// Authenticate returns the token that a request shows otherwise than by its header Authorization; nil: none.
+	// Authenticate returns the token of a request without the header Authorization; nil: none.
 	Authenticate func(*http.Request) *web.Token
-	// Challenge leads who lacks a token for reading to where one is taken, and reports whether it did.
+	// Challenge redirects a client without a token for reading to a page that takes one, and reports whether it did.
 	Challenge func(http.ResponseWriter, *http.Request) bool
-	// Problem says what is wrong otherwise than programs are told, and reports whether it did.
+	// Problem answers with a problem in a form for people, and reports whether it did.
 	Problem func(http.ResponseWriter, *http.Request, *web.Problem) bool
 
-	// Beside returns what answers to GET and HEAD in place of the handler of a document, which it may call.
+	// Beside returns the handler for GET and HEAD in place of that of a document, which it may call.
 	Beside func(Document, web.Handler) web.Handler
-	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those
-	// that are feeds.
+	// FollowLinks returns the links of the followed documents of a collection, for their headers, and for feeds.
 	FollowLinks func(*store.Collection) []feeds.Link
 	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. For a nil
 	// collection they are those of the overview.
@@ -44,10 +42,10 @@ type Part struct {
 	FeedLinks func(*store.Collection) []feeds.Link
 	// TopicLinks returns the links of a topic, in headers.
 	TopicLinks func(*store.Collection, *store.Entry) []feeds.Link
-	// Followed returns the URLs of documents of a collection that are followed, beside its feeds.
+	// Followed returns the URLs of followed documents of a collection besides its feeds.
 	Followed func(*store.Collection) []string
 
-	// InWords says what some entries of a collection, the newest first, have changed, in words for readers of feeds.
+	// InWords describes the changes of some entries, the newest first, in words for feed readers.
 	InWords func(*store.View, []store.Entry) ([]string, error)
 
 	// Jobs run in the background from Start to Close.
@@ -74,8 +72,7 @@ const (
 	History
 )
 
-// beside returns what answers in place of the handler of a document: what the first part returns, around that of the
-// second, and so on.
+// beside returns the handler in place of that of a document: the first part's, around that of the second, and so on.
 func (s *Server) beside(d Document, h web.Handler) web.Handler {
 	for _, p := range slices.Backward(s.parts) {
 		if p.Beside != nil {
@@ -85,8 +82,7 @@ func (s *Server) beside(d Document, h web.Handler) web.Handler {
 	return h
 }
 
-// About returns the address of what people read in place of a document: the document itself, where there is nothing
-// else.
+// About returns the address of the page for people about a document; the document itself if there is none.
 func (s *Server) About(document string) string {
 	for _, p := range s.parts {
 		if p.About != nil {
@@ -96,7 +92,7 @@ func (s *Server) About(document string) string {
 	return document
 }
 
-// pageOf leads from an entry to what people read in its place.
+// pageOf returns a link from an entry to the page for people.
 func (s *Server) pageOf(document string) []feeds.Link {
 	if page := s.About(document); page != document {
 		return []feeds.Link{{Rel: "alternate", Type: "text/html", Href: page}}
@@ -104,8 +100,8 @@ func (s *Server) pageOf(document string) []feeds.Link {
 	return nil
 }
 
-// forPeople adds to the entries of a document of the fragments feed their pages, and what they have changed. Archive
-// documents go without: they never change, and other extensions, or another program, would say otherwise.
+// forPeople adds to the entries of a document of the fragments feed their pages and descriptions. Archive documents
+// have none, because they never change, but other extensions or programs would write other texts.
 func (s *Server) forPeople(v *store.View, feed *feeds.Feed) error {
 	known, err := entriesOf(v, feed)
 	if err != nil {
@@ -138,7 +134,7 @@ func (s *Server) forPeople(v *store.View, feed *feeds.Feed) error {
 	return nil
 }
 
-// authenticate returns the token that a part knows a request to have, nil where there is none.
+// authenticate returns the token of a request that a part recognises; nil if there is none.
 func (s *Server) authenticate(r *http.Request) *web.Token {
 	for _, p := range s.parts {
 		if p.Authenticate != nil {
@@ -164,8 +160,8 @@ type Job struct {
 	Run  func(context.Context)
 }
 
-// Followed returns the URLs of the documents of a collection that are followed. There are none where only some may read
-// them, or where nobody can at present.
+// Followed returns the URLs of the followed documents of a collection; none if it needs a token, or cannot be read at
+// present.
 func (s *Server) Followed(c *store.Collection) (urls []string) {
 	if !s.IsForAll(c) || canBeRead(c) != nil {
 		return nil
@@ -179,8 +175,7 @@ func (s *Server) Followed(c *store.Collection) (urls []string) {
 	return urls
 }
 
-// followLinks returns the links that parts add to the documents of a collection that are followed. There are none where
-// only some may read them.
+// followLinks returns the links that parts add to the followed documents of a collection; none if it needs a token.
 func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
 	if !s.IsForAll(c) {
 		return nil
@@ -238,7 +233,7 @@ func (s *Server) Run(job func(context.Context)) (begun bool) { return s.keeper.R
 // Waiting has requests wait for a document to change, where they prefer to.
 func (s *Server) Waiting(h web.Handler) web.Handler { return s.waiting.Handler(h) }
 
-// Made returns when something was made that never changes, for Last-Modified; zero where that cannot be said yet.
+// Made returns the time at which an immutable document was made, for Last-Modified; zero if it is not known yet.
 func (s *Server) Made(t time.Time) time.Time { return s.keeper.Changes.Made(t) }
 
 // IsForAll reports whether everybody may read a collection.

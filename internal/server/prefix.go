@@ -19,11 +19,11 @@ func DefaultPrefix(baseURL, name string) string {
 	return baseURL + "/topicmaps/" + url.PathEscape(name) + "/"
 }
 
-// PrefixFor returns the source locator prefix of a new collection: the one that is given, if it is valid and no other
-// collection has it; nil: the default one. Where the base URL is not public, that has a random part, which is that of
-// the node: a collection that is created anew has it again. Two servers on http://127.0.0.1:8080 would else call
-// different topics by one name, and those who follow both would merge them. If a collection that was renamed has the
-// default prefix, the new one has another random part. Replicas have the prefixes of their origins.
+// PrefixFor returns the source locator prefix of a new collection: the given one, if it is valid and no other
+// collection has it; nil: the default one. If the base URL is not public, that has a random part, which the node keeps,
+// so that a collection created again gets it again. Otherwise two servers on http://127.0.0.1:8080 would give different
+// topics one name, and followers of both would merge them. If a renamed collection has the default prefix, the new one
+// has another random part. Replicas have the prefixes of their origins.
 func (s *Server) PrefixFor(ctx context.Context, name string, given *string) (string, error) {
 	prefix := DefaultPrefix(s.BaseURL, name)
 	if given != nil {
@@ -51,8 +51,8 @@ func (s *Server) PrefixFor(ctx context.Context, name string, given *string) (str
 	return prefix, err
 }
 
-// warnOfMoves logs what becomes of the identifiers of topics, and of followers, where the base URL is another one than
-// at the last start, or is the first.
+// warnOfMoves logs the effects on topics' identifiers and on followers if the base URL differs from the last start, or
+// is the first.
 func (s *Server) warnOfMoves(ctx context.Context) error {
 	before, unwritten := s.Store.NoteBaseURL(ctx, s.BaseURL)
 	if before == s.BaseURL || unwritten != nil && s.Store.MayWrite() == nil {

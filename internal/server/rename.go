@@ -48,7 +48,7 @@ func (s *Server) rename(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteJSON(w, http.StatusOK, Renamed{c.Name, name})
 }
 
-// forgetFormer frees a name that a collection had: nothing is at its address from then on.
+// forgetFormer frees a former name of a collection: its address does not exist from then on.
 func (s *Server) forgetFormer(w http.ResponseWriter, r *http.Request) error {
 	name := web.Var(r, "map")
 	defer s.keeper.Changes.Begin(name)()
@@ -59,8 +59,8 @@ func (s *Server) forgetFormer(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteJSON(w, http.StatusOK, Renamed{Former: name})
 }
 
-// explain is [problems.Explain]. What is asked of a collection that has another name now is at the same place below
-// that (RFC 9110 §15.4.9, 308 Permanent Redirect).
+// explain is [problems.Explain]. It redirects a request for a renamed collection to the same path below its present
+// name (RFC 9110 §15.4.9, 308 Permanent Redirect).
 func (s *Server) explain(r *http.Request, err error) (answer web.Described, serverFault bool) {
 	former, is := errors.AsType[*store.FormerError](err)
 	name := web.Var(r, "map")

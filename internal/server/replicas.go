@@ -29,8 +29,8 @@ func replicaState(c *store.Collection) string {
 	return c.Replica.Origin + c.Replica.Checkpoint
 }
 
-// CanBeFollowed returns an answer where the log of a replica does not go back to the beginning, and no snapshot is
-// there that it goes on from: who began there would take the rest for the whole. The next snapshot mends that.
+// CanBeFollowed returns an error if the log of a replica does not go back to the beginning, and no snapshot precedes
+// it, because new followers would take the rest for the whole. The next snapshot ends this.
 func CanBeFollowed(l *store.Latest) error {
 	if l.Replica == nil || l.Horizon == 0 || len(l.Snapshots) > 0 && l.Snapshots[0].Seq >= l.Horizon {
 		return nil
@@ -42,8 +42,8 @@ func CanBeFollowed(l *store.Latest) error {
 	return p
 }
 
-// canWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here:
-// an entry has the same bytes everywhere.
+// canWrite returns an error if the origin of a replica writes an entry's fragment in a format that is not supported
+// here, because an entry has the same bytes everywhere.
 func canWrite(v *store.View, e *store.Entry) error {
 	if e.CanBeWritten() {
 		return nil
@@ -53,7 +53,7 @@ func canWrite(v *store.View, e *store.Entry) error {
 			"the origin, %s", e.RenderedBy(), v.Replica.Origin)
 }
 
-// available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
+// available returns an error if the fragment of a replica's entry could not be fetched yet.
 func available(v *store.View, e *store.Entry) error {
 	if v.Replica == nil {
 		return nil

@@ -28,8 +28,8 @@ var (
 	VersionForms       = formsOf(dataFormats(nil))
 )
 
-// dataFormats returns the formats in which topics and maps are available (SDShare 2012, fragments and snapshots in RDF,
-// needs more than XTM). Snapshots are made of the stored ones in XTM 2.1, all else of the map as an entry shows it.
+// dataFormats returns the formats of topics and maps (SDShare 2012, fragments and snapshots in RDF, needs more than
+// XTM). Snapshots are converted from the stored ones in XTM 2.1, all others from the map in the state of an entry.
 func dataFormats(r formats.Registry) (all []*formats.Format) {
 	for _, v := range store.Forms {
 		all = append(all, formats.StoredAs(v))
@@ -44,7 +44,7 @@ func formsOf(all []*formats.Format) (forms []web.Form) {
 	return forms
 }
 
-// offered leaves out the versions of XTM that are not offered, and the formats of extensions where these are not.
+// offered removes the versions of XTM that are not offered, and, unless exchanged, the formats of extensions.
 func (s *Server) offered(versions []xtm.Version, exchanged bool) (all []*formats.Format, forms []web.Form) {
 	for i, f := range s.dataFormats {
 		if f.Exchange != nil && exchanged || slices.Contains(versions, f.Stored) {
@@ -54,8 +54,8 @@ func (s *Server) offered(versions []xtm.Version, exchanged bool) (all []*formats
 	return all, forms
 }
 
-// choose returns the format that a request asks for, of those that are offered. were says that the formats of
-// extensions have been offered: others that were never there are not found.
+// choose returns the format that a request accepts, among the offered ones. were states that the formats of extensions
+// were offered before: formats that were never offered are not found.
 func (s *Server) choose(w http.ResponseWriter, r *http.Request, versions []xtm.Version, exchanged,
 	were bool) (*formats.Format, error) {
 	all, forms := s.offered(versions, exchanged)
@@ -87,8 +87,8 @@ func (s *Server) formLinks(href string, exchanged bool, sdshare, cwa feeds.Rel) 
 	return links
 }
 
-// writeConverted writes a snapshot in another form than the one in which it is stored. It may open the file twice. A
-// file whose content is not what was written is an error, whatever was made of it.
+// writeConverted writes a snapshot in another form than the stored one. It may open the file twice. If the file's
+// content is damaged, it returns an error, whatever it has written.
 func writeConverted(w io.Writer, f *formats.Format, sp string, open func() (web.File, error)) (err error) {
 	unpacked := func() (io.ReadCloser, error) {
 		packed, err := open()

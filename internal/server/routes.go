@@ -19,7 +19,7 @@ func (s *Server) routes() *web.Router {
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }
 
-	// A server that does not know dry runs has nothing at their addresses, and so does nothing.
+	// A server without support for dry runs has no such addresses, and so changes nothing.
 	dryRunToo := func(method, path string, h web.Handler) {
 		write(method, path, h)
 		write(method, path+"/dry-run", dryRun(h))
@@ -90,6 +90,6 @@ func (s *Server) routes() *web.Router {
 	return r
 }
 
-// notAnEntry matches what does not end in ".atom". A matcher of mux that is a function makes it
-// forget that other methods are possible.
+// notAnEntry matches paths that do not end in ".atom". With a matcher function, mux would not report other possible
+// methods.
 const notAnEntry = "[^/]*[^/m]|[^/]*[^/o]m|[^/]*[^/t]om|[^/]*[^/a]tom|[^/]*[^/.]atom"

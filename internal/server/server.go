@@ -1,9 +1,8 @@
 // Package server publishes the topic maps of a store over HTTP: the four feeds
 // of TMShare, snapshot data, fragment data, and the ways in for changes.
 //
-// [Config] says how, [New] makes a [Server], [Server.ServeHTTP] answers
-// requests. routes.go has the table of URLs; feeds.go makes the documents,
-// data.go serves what they link to, write.go takes changes.
+// [New] makes a [Server] from a [Config], and [Server.ServeHTTP] answers requests. routes.go has the table of URLs;
+// feeds.go makes the documents, data.go serves what they link to, write.go takes changes.
 package server
 
 import (
@@ -42,7 +41,7 @@ type Server struct {
 	overviews    web.Made[*store.Listing]
 	waiting      waitingRequests
 	parts        []*Part
-	uploads      chan struct{} // holds one for each that is under way
+	uploads      chan struct{} // holds one element for each running upload
 	smallUploads chan struct{} // likewise
 	metrics      *metrics
 	stopping     atomic.Bool
@@ -51,18 +50,18 @@ type Server struct {
 	Publisher    *publish.Publisher
 }
 
-// recentLimit is how many bytes of documents are kept in memory.
+// recentLimit is the limit of documents in memory, in bytes.
 const recentLimit = 16 << 20
 
-// What is kept of snapshots in other forms than the stored one, and of large fragments and records: bytes, and how long
-// after the last use.
+// The limits of the cache of converted snapshots, and of large fragments and records: bytes, and the time after the
+// last use.
 const (
 	renderingsLimit = 1 << 30
 	largeLimit      = 256 << 20
 	renderingsKept  = time.Hour
 )
 
-// maxRenders is how many answers that are made of the records while they are sent are made at the same time: a topic
+// maxRenders is the number of answers that are made of the records concurrently while they are sent, because a topic
 // with many statements takes memory. In a database each holds one of the 32 states that can be read at a time; the
 // others are for answers that are sent at once.
 const maxRenders = 16
@@ -114,8 +113,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close stops what runs in the background and waits for it. The store stays
-// open. What requests still under way would begin is left undone.
+// Close stops background work and waits for it. The store stays open. Running requests start no further work.
 func (s *Server) Close() {
 	s.waiting.Close()
 	s.renderings.Close()
@@ -128,7 +126,7 @@ func (s *Server) Start() error {
 	if err := s.warnOfMoves(context.Background()); err != nil {
 		return err
 	}
-	// else no change is taken, so followers need not know
+	// otherwise no change is accepted, so followers need no opening
 	if err := s.Store.BeginOpening(context.Background()); err != nil && s.Store.MayWrite() == nil {
 		return err
 	}

@@ -25,10 +25,10 @@ type Finding struct {
 	Repaired   bool   `json:"repaired"`
 
 	mend func(*txn.Tx) error // nil: no change of rows mends it
-	redo func() error        // nil: nothing else is to be done. After the rows are mended
+	redo func() error        // runs after the rows are mended; nil: nothing
 }
 
-// What is to be done about findings.
+// The remedies for findings.
 const (
 	restoreRemedy = "restore the data folder from a backup, or make it again: import the map, or subscribe again"
 	verifyRemedy  = "\"tmshare-client verify --full %s\" fetches it anew from the source"
@@ -36,11 +36,9 @@ const (
 	repairedNow   = "nothing: it was made again"
 )
 
-// Check looks whether all checksums and invariants of the database hold, and calls report with
-// each finding: a log has no gap, indexes agree
-// with the records, snapshot files are there and whole. Where repair is set, it makes again
-// what can be. It reads one state after the other, so the database may be in use.
-// progress is told what is looked at.
+// Check checks all checksums and invariants of the database, and calls report with each finding: a log has no gap,
+// indexes match the records, snapshot files are complete. With repair, it makes again what can be derived. It reads a
+// sequence of states, so the database may be in use. It calls progress with the name of each step.
 func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), progress func(string)) error {
 	progress("checksums")
 	if err := db.CompareChecksums(ctx); errors.Is(err, ErrDamaged) { // reading on might fail anywhere
@@ -55,10 +53,10 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 	}
 	defer os.RemoveAll(folder)
 	var reported []string
-	for turn := range 3 { // what is mended may show what else is to be
+	for turn := range 3 { // repairs may reveal further findings
 		c := &checker{db: db, ctx: ctx, progress: progress, folder: folder}
 		err := c.all()
-		if err == nil && db.readOnly { // else they were removed when it was opened
+		if err == nil && db.readOnly { // otherwise they were removed at opening
 			err = c.leftovers()
 		}
 		if err != nil && !errors.Is(err, ErrDamaged) {
@@ -73,7 +71,7 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 				}
 				mended = true
 				if !f.Repaired {
-					continue // somebody changed it meanwhile: the next turn shows what is so now
+					continue // it was changed meanwhile: the next turn checks again
 				}
 				f.Remedy = repairedNow
 			}
@@ -109,7 +107,7 @@ func (c *checker) repairable(where string, mend func(*txn.Tx) error, redo func()
 	})
 }
 
-// unread reports the rows that a list lacks, as its error names them. Another error is returned.
+// unread reports the rows that a list lacks, as its error names them. It returns other errors.
 func (c *checker) unread(where string, err error) error {
 	if !errors.Is(err, ErrDamaged) {
 		return err
@@ -199,8 +197,7 @@ func (c *checker) collection(v *View) error {
 	return c.snapshots(where, v)
 }
 
-// snapshots checks that the files of snapshots are there and whole. One whose files are not is
-// given up; a new one takes its place.
+// snapshots checks that the files of snapshots are complete. It drops a snapshot without; a new one replaces it.
 func (c *checker) snapshots(where string, v *View) error {
 	all, err := v.Snapshots()
 	if err != nil {
@@ -225,14 +222,13 @@ func (c *checker) snapshots(where string, v *View) error {
 	return nil
 }
 
-// stillListed reports whether a snapshot is listed now. The files of one that was superseded
-// since the check began are gone.
+// stillListed reports whether a snapshot is listed now. The files of one superseded since the check began are gone.
 func (c *checker) stillListed(name string, s *Snapshot) bool {
 	l, err := c.db.Latest(c.ctx, name)
 	return err == nil && slices.ContainsFunc(l.Snapshots, func(now Snapshot) bool { return now.ID == s.ID })
 }
 
-// snapshotFault says what is wrong with the files of a snapshot, nil if nothing is.
+// snapshotFault returns the damage of a snapshot's files; nil if there is none.
 func snapshotFault(v *View, s *Snapshot) error {
 	f, err := v.OpenSnapshot(s)
 	if err != nil {

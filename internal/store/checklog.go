@@ -15,11 +15,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// logDerived are the tables of which rows follow from the log. Of the fragments that are kept it follows only which
-// there are.
+// logDerived are the tables of rows derived from the log. For stored fragments, only their presence is derived.
 const logDerived = string(keys.TableFragment) + string(keys.TableKey) + string(keys.TableLogHash)
 
-// log returns what compares the rows that follow from the log of a collection.
+// log returns the comparison of the rows derived from the log of a collection.
 func (c *checker) log(v *View) *derivation {
 	return &derivation{
 		where: "collection " + v.Name,
@@ -59,7 +58,7 @@ func lastOfKey(_, a, b []byte) []byte {
 	return b
 }
 
-// logRows makes what follows from the log of a collection.
+// logRows derives the rows from the log of a collection.
 type logRows struct {
 	*View
 	rows *agree.Rows
@@ -67,13 +66,13 @@ type logRows struct {
 
 	writer     collections.LogWriter
 	hashed     uint64    // leaves of the tree so far
-	unproven   bool      // no entry says that a leaf is right
+	unproven   bool      // no entry confirms a leaf
 	treeIsLost bool      // it is not known which it was
 	expected   uint64    // sequence of the next entry
 	time       time.Time // of the entry before
 }
 
-// follow makes all rows, and says what of the log itself is not as it must be.
+// follow derives all rows, and reports damage of the log itself.
 func (l *logRows) follow() error {
 	l.writer = collections.LogWriter{LogTree: collections.LogTree{Tx: l.tx, Log: l.Log()}, Put: l.rows.Add}
 	l.expected, l.time = l.Horizon+1, l.HorizonTime
@@ -127,7 +126,7 @@ func (l *logRows) follow() error {
 	return l.tree()
 }
 
-// loaded returns how many entries have no row of their own.
+// loaded returns the number of entries without a row of their own.
 func (l *logRows) loaded() uint64 {
 	if l.Beginning == nil {
 		return 0
@@ -135,7 +134,7 @@ func (l *logRows) loaded() uint64 {
 	return l.Beginning.Entries
 }
 
-// entry makes what follows from an entry. Of one that cannot be read only its sequence is known.
+// entry derives the rows of an entry. Of an unreadable one only the sequence is known.
 func (l *logRows) entry(e *Entry) error {
 	if e.Seq > l.Horizon {
 		if e.Seq != l.expected {
@@ -168,7 +167,7 @@ func (l *logRows) entry(e *Entry) error {
 	return err
 }
 
-// leaves takes the leaves of entries up to one as they are stored: these entries are pruned, or cannot be read.
+// leaves takes the stored leaves of entries up to one, which are pruned or unreadable.
 func (l *logRows) leaves(upTo uint64) error {
 	for l.hashed < min(upTo, l.Hashed) && !l.treeIsLost {
 		hash, err := l.storedLeaf()
@@ -206,7 +205,7 @@ func (l *logRows) storedLeaf() (tlog.Hash, error) {
 	return append(hashes, tlog.Hash{})[0], err
 }
 
-// tree ends the tree. Where no entry says that a leaf is right, the hash of the whole tree does, or nothing.
+// tree completes the tree. If no entry confirms a leaf, the hash of the whole tree does, or nothing.
 func (l *logRows) tree() error {
 	if err := l.leaves(l.Hashed); err != nil || !l.unproven || l.treeIsLost {
 		return err
@@ -223,7 +222,7 @@ func (l *logRows) tree() error {
 	return err
 }
 
-// tellOfTree says that the tree is lost, from the leaf of an entry on.
+// tellOfTree reports that the tree is lost, from the leaf of an entry on.
 func (l *logRows) tellOfTree(entry uint64) bool {
 	remedy := treeRemedy
 	if l.Replica != nil {
@@ -235,8 +234,8 @@ func (l *logRows) tellOfTree(entry uint64) bool {
 	return true
 }
 
-// stored iterates over the rows that follow from the log, as they are stored: entries in places where there is none,
-// which are too many, and all of the other tables.
+// stored iterates over the stored rows that are derived from the log: superfluous entries, and all rows of the other
+// tables.
 func (l *logRows) stored(yield func(kv.Row, error) bool) {
 	behind := func(table byte, seq uint64) iter.Seq2[kv.Row, error] {
 		return l.tx.ScanInPlace(l.Log().Key(table), l.Log().Numbered(table, seq+1))

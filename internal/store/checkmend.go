@@ -11,10 +11,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Between a finding and its mending others may write. So what mends looks in its own
-// transaction whether the finding still holds.
+// Others may write between a finding and its repair. So each repair checks in its own transaction that the finding
+// still holds.
 
-// errHoldsNoMore says that a finding does not hold any more: nothing is to be mended.
+// errHoldsNoMore is the error for a finding that does not hold any more, so that nothing is repaired.
 var errHoldsNoMore = errors.New("the finding does not hold any more")
 
 // mend mends a finding, if that still holds.
@@ -35,8 +35,8 @@ func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
 	return true, nil
 }
 
-// again returns what mends a finding in a collection: f with the collection as it is then. Where
-// that was deleted, or created anew, the finding does not hold any more.
+// again returns the repair of a finding in a collection: f with the present collection. If that was deleted or created
+// again, the finding does not hold any more.
 func (v *View) again(f func(*View) error) func(*txn.Tx) error {
 	name, log, db := v.Name, v.Log(), v.db
 	return func(t *txn.Tx) error {
@@ -63,7 +63,7 @@ func (v *View) unlist(s *Snapshot) error {
 	return v.tx.Delete(v.Log().Numbered(keys.TableSnapshot, s.Seq))
 }
 
-// leftovers finds what crashes have left. It does no harm but takes space.
+// leftovers finds the remains of crashes, which only take space.
 func (c *checker) leftovers() error {
 	left, err := c.db.leftovers(c.ctx, c.db.abandoned())
 	if err == nil && len(left.rows)+len(left.files) > 0 {

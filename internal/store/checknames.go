@@ -56,7 +56,7 @@ func (c *checker) nameless(t *txn.Tx, number uint32, table byte, name string) er
 	return nil
 }
 
-// inputs checks that the inputs of a derived collection know of it. Else they do not remember what they change for it.
+// inputs checks that the inputs of a derived collection know it; otherwise they do not keep their changes for it.
 func (c *checker) inputs(t *txn.Tx, col *Collection) error {
 	for _, in := range col.Inputs {
 		numbers, err := derived.DerivedFrom(t, in.Name)

@@ -14,32 +14,31 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What follows from something else is made again, and compared with what is stored: no rule is here that says a second
-// time which rows there are.
+// Derived rows are derived again and compared with the stored ones, so that no rule about rows is implemented twice.
 
-// fewDifferences is how many rows are told one by one.
+// fewDifferences is the number of rows that are reported singly.
 const fewDifferences = 20
 
-// derivation compares rows with what they follow from.
+// derivation compares rows with those derived from others.
 type derivation struct {
 	where string
 
-	// compare calls f with each row that is not as it follows. What is much goes to a file.
+	// compare calls f with each stored row that differs from the derived one. Many rows go to a file.
 	compare func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error
 
-	// mend makes the rows as they follow, all at once, compared with what is there then. Its error is errHoldsNoMore
-	// where it changes nothing.
+	// mend writes the derived rows in one commit, compared with the rows at that time. If it changes nothing, the error
+	// is errHoldsNoMore.
 	mend func(t *txn.Tx) error
 }
 
-// telling is told of what is not as it must be, and does not follow from anything.
+// telling receives damage of rows that are not derived.
 type telling struct {
 	lost  func(remedy, what string, args ...any) // others follow from it
-	wrong func(remedy, what string, args ...any) // nothing does
+	wrong func(remedy, what string, args ...any) // nothing derives it
 }
 
-// compare reports the rows that are not as they follow, unless something is lost that others follow from: what follows
-// from the rest would be no help.
+// compare reports the rows that differ from the derived ones, unless rows are lost that others are derived from,
+// because the rest would derive wrong rows.
 func (c *checker) compare(t *txn.Tx, d *derivation) (lost bool, err error) {
 	count := 0
 	var few []agree.Difference
@@ -103,7 +102,7 @@ func (c *checker) write(t *txn.Tx, d *derivation) error {
 	return err
 }
 
-// tableNames are what the tables are called of which rows follow from others.
+// tableNames are the names of the tables of derived rows.
 var tableNames = map[byte]string{
 	keys.TableTopic: "the topics", keys.TableAssociation: "the associations",
 	keys.TableIdentifier: "the subject identifiers", keys.TableLocator: "the subject locators",
@@ -115,7 +114,7 @@ var tableNames = map[byte]string{
 	keys.TableBefore:    "what was before commits", keys.TableChanged: "what commits have changed",
 }
 
-// rowName says for people which row it is that has a key.
+// rowName describes a row by its key, for people.
 func rowName(key []byte) string {
 	table, rest := keys.Table(key), keys.Rest(key)
 	name := fmt.Sprintf("%.80q", rest)
@@ -131,10 +130,9 @@ func rowName(key []byte) string {
 const numberedTables = string(keys.TableLog) + string(keys.TableFirst) + string(keys.TableFragment) +
 	string(keys.TableLogHash)
 
-// records returns what compares the rows that follow from the records of a source. topics becomes the number of topics.
-// remedy is that for records that are lost. stated is the state digest that somebody has stated of them; "" where that
-// is not known. Records with another one are not what they were: what follows from them is made again of them in no
-// case.
+// records returns the comparison of the rows derived from the records of a source. It sets topics to the number of
+// topics. remedy is the advice for lost records. stated is the known state digest of the records; "" if unknown. If the
+// records have another digest, they are damaged, and nothing is derived from them.
 func (c *checker) records(where, remedy string, id keys.Source, stated string, topics *int) *derivation {
 	return &derivation{
 		where: where,
@@ -178,8 +176,7 @@ func (c *checker) records(where, remedy string, id keys.Source, stated string, t
 	}
 }
 
-// described returns what compares the rows which say what record describes a topic with those of the records that a
-// subscription holds.
+// described returns the comparison of the rows that assign topics to records with the records of a subscription.
 func (c *checker) described(where, remedy string, id keys.Source) *derivation {
 	d := &derivation{where: where}
 	d.compare = func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error {
@@ -202,8 +199,7 @@ func (c *checker) described(where, remedy string, id keys.Source) *derivation {
 	return d
 }
 
-// past returns what compares what is remembered of the past of a collection. What the records were follows from
-// nothing.
+// past returns the comparison of the stored past of a collection. Former records cannot be derived.
 func (c *checker) past(v *View) *derivation {
 	d := &derivation{where: "collection " + v.Name}
 	d.compare = func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error {

@@ -26,19 +26,19 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Errors that callers tell apart.
+// Errors for callers to distinguish.
 var (
 	ErrNotFound = txn.ErrNotFound
 	ErrExists   = txn.ErrExists
 	ErrTooLarge = txn.ErrTooLarge
 	ErrGone     = errors.New("gone") // was there and is not kept
 
-	// ErrLost says that the file of a snapshot is missing, or another one than was written.
+	// ErrLost is the error for a snapshot file that is missing or was replaced.
 	ErrLost = collections.ErrLost
 
 	ErrNameTaken = errors.New("the name is taken")
 
-	// ErrRecordTooLarge says that the record of one topic, or of one association, is too large for a row.
+	// ErrRecordTooLarge is the error for the record of a topic or an association that is too large for a row.
 	ErrRecordTooLarge = kv.ErrTooLarge
 )
 
@@ -56,21 +56,21 @@ type (
 	// Collection is a published topic map.
 	Collection = collections.Collection
 	Filter     = collections.Filter // of a derived collection
-	Former     = collections.Former // what has become of a collection
-	// FormerError says that no collection has a name any more.
+	Former     = collections.Former // the fate of a collection
+	// FormerError is the error for a name that no collection has any more.
 	FormerError = collections.FormerError
-	// ReadOnlyError says that a collection is not written here.
+	// ReadOnlyError is the error for a collection that is not written here.
 	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.
 	Entry = collections.Entry
 	// Snapshot is a whole map at one moment.
 	Snapshot = collections.Snapshot
-	// Offer says in which forms records are offered, from an entry on.
+	// Offer holds the forms in which records are offered from an entry on.
 	Offer = collections.Offer
 )
 
-// Collections returns all collections by name, at no cost as long as nothing is committed. What they point to is shared
-// and must not be changed. With an error it returns those that can be read.
+// Collections returns all collections by name. It caches the result until the next commit; callers must not change it.
+// With an error it returns the readable ones.
 func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
 	if node, err := db.Listing(ctx); err == nil {
 		return slices.Clone(node.Collections), nil
@@ -154,15 +154,15 @@ func absent(t *txn.Tx, name, own string) error {
 // First is the first version of a collection.
 type First struct {
 	fragment.Source
-	Author, Note string // who published it, and why: the first entries in the log say so
+	Author, Note string // of the publication, for the first entries of the log
 	RDF          bool   // it was a graph: unless the owner has decided, it is offered in RDF
 
-	// Snapshot says that the first snapshot is written while the rows are, and shows with them. Several
-	// goroutines read the source then. Where it cannot be written there is none yet.
+	// Snapshot makes the first snapshot concurrently with the rows, and publishes it with them. Several goroutines read
+	// the source then. If it cannot be written, there is none.
 	Snapshot bool
 }
 
-// fill writes the rows of a collection that nothing shows yet, and its first snapshot if that is wanted.
+// fill writes the rows of a collection that is not visible yet, and its first snapshot if requested.
 func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
 	progress func(Loading)) (snapshot *Snapshot, err error) {
 	first, _ := src.(First)
@@ -174,7 +174,7 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
 	if first.Snapshot {
 		into, sp := db.snapshotFiles(c), c.SP
 		writing.Go(func() {
-			snapshot, _ = into.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
+			snapshot, _ = into.Write(snapshotting, first.Source, sp) // TakeSnapshot reports errors
 		})
 	}
 	topics, languages := 0, titles.Count{}
@@ -205,7 +205,7 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
 	return snapshot, err
 }
 
-// putFilled writes the row of a collection whose other rows are there, and lists its first snapshot.
+// putFilled writes the row of a collection after its other rows, and lists its first snapshot.
 func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 	if snapshot != nil {
 		if err := snapshot.List(t, c); err != nil {
@@ -215,7 +215,7 @@ func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 	return collections.Put(t, c)
 }
 
-// loadLog writes the first entries of a collection that nothing shows yet: of so many topics.
+// loadLog writes the first entries of a collection that is not visible yet, one for each topic.
 func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, topics int) (err error) {
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
@@ -247,11 +247,10 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, t
 	return rows.Commit()
 }
 
-// FillCollection publishes the first version of a map in a collection in which
-// nothing was published yet, if it passes all checks. It costs less than Publish,
-// because nothing need be compared and no commit need hold it all: as when a
-// collection is created, it shows all at once, when it is whole. A collection
-// that is not empty, or is not any more in the end, is ErrExists.
+// FillCollection publishes the first version of a map in an empty collection, if it passes all checks. It costs less
+// than Publish, because it compares nothing and needs no single large commit: like a new collection, the map becomes
+// visible at once, when it is complete. If the collection is not empty, or is not any more at the end, the error is
+// ErrExists.
 func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source,
 	checks ...func(*Collection) error) (*Collection, error) {
 	var empty, filled Collection
@@ -273,7 +272,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		return nil, err
 	}
-	filled.Number = load.Number // rows of its own, that nothing shows yet
+	filled.Number = load.Number // separate rows that are not visible
 	snapshot, err := db.fill(ctx, &filled, src, nil)
 	if err == nil {
 		checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
@@ -301,7 +300,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	return &filled, errors.Join(records.Delete(ctx, db.rows.Engine, empty.SourceKey()), db.deleteLog(ctx, &empty))
 }
 
-// keepExtended gives a collection what extensions keep of another one that it takes the place of.
+// keepExtended copies the data of extensions from a collection to the one that replaces it.
 func keepExtended(t *txn.Tx, from, to *Collection) error {
 	return seq.Each(t.Scan(from.Log().Key(keys.TableExtension), nil), func(r row) error {
 		return t.Put(append(to.Log().Key(keys.TableExtension), keys.Rest(r.Key)...), r.Value)
@@ -323,7 +322,7 @@ func (db *DB) update(ctx context.Context, name string, checks []func(*Collection
 	return db.updateBeside(ctx, "", name, checks, change)
 }
 
-// updateOf is update beside the updates of other collections: change alters nothing but rows of this one.
+// updateOf is update concurrent with updates of other collections: change must alter only rows of this one.
 func (db *DB) updateOf(ctx context.Context, name string, change func(*txn.Tx, *Collection) error) (*Collection, error) {
 	return db.updateBeside(ctx, name, name, nil, change)
 }
@@ -348,9 +347,9 @@ func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func
 	return c, nil
 }
 
-// RenameCollection gives a collection another name, if it passes all checks. All else stays: its prefix, its history,
-// the identifiers of its entries. What is derived from it is so by the new name, and the name that it had leads to it,
-// until [DB.ForgetCollection].
+// RenameCollection renames a collection, if it passes all checks. Its prefix, its history and the identifiers of its
+// entries are kept. Collections derived from it refer to the new name, and the former name leads to it until
+// [DB.ForgetCollection].
 func (db *DB) RenameCollection(ctx context.Context, name, to string,
 	checks ...func(*Collection) error) (*Collection, error) {
 	if err := ValidateName(to); err != nil {
@@ -372,8 +371,7 @@ func (db *DB) RenameCollection(ctx context.Context, name, to string,
 	return c, err
 }
 
-// ForgetCollection has a name that a collection had lead nowhere, as one that none ever had. It is ErrNotFound where it
-// is none.
+// ForgetCollection makes a former name lead nowhere. If it is none, the error is ErrNotFound.
 func (db *DB) ForgetCollection(ctx context.Context, name string) error {
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		_, err := collections.Find(t, name)
@@ -396,9 +394,9 @@ func (db *DB) ForgetCollection(ctx context.Context, name string) error {
 	})
 }
 
-// DeleteCollection removes a collection with its log and snapshots, if it passes
-// all checks. From its commit on it is not there, and a [*FormerError] has the note; what it took on disk is given up
-// after that, and by the next Open where that is interrupted.
+// DeleteCollection removes a collection with its log and snapshots, if it passes all checks. It is gone with the
+// commit, and a [*FormerError] has the note. Its space is freed afterwards, or, after an interruption, by the next
+// Open.
 func (db *DB) DeleteCollection(ctx context.Context, name, note string, checks ...func(*Collection) error) error {
 	// Close waits for all of it
 	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, note, checks) })
@@ -410,7 +408,7 @@ func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []
 			return err
 		}
 		err := records.Unname(t, keys.TableCollection, name, c.Number)
-		if c.Head == 0 || err != nil { // nobody has had anything of it
+		if c.Head == 0 || err != nil { // nobody has received anything of it
 			return err
 		}
 		return c.Leave(t, Former{Name: name, Note: note, At: db.now().UTC()})
@@ -421,12 +419,11 @@ func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []
 	err = db.deleteRows(ctx, c)
 	db.seen.Delete(name)
 	db.latest.Delete(name)
-	db.snapshotFiles(c).RemoveAll(ctx) // what a snapshot puts there meanwhile, it takes away again
+	db.snapshotFiles(c).RemoveAll(ctx) // a concurrent snapshot removes its own files
 	return err
 }
 
-// deleteRows removes what is kept under the number of a collection that nothing
-// names any more, also where ctx ends.
+// deleteRows removes the rows under the number of a deleted collection, even if ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
 	return records.DeleteSpace(ctx, db.rows.Engine, c.Number)
 }

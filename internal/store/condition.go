@@ -12,27 +12,26 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// ErrKnownDamage says that nothing is changed any more, since damage was found.
+// ErrKnownDamage is the error for changes after damage was found.
 var ErrKnownDamage = errors.New("damage was found in the data folder, so nothing is written to it any more")
 
 // condition is that of a store.
 type condition struct {
-	verifier kv.Verifier  // compares the checksums of the engine; nil where it has none
-	found    func(error)  // is told of damage
-	here     func() error // is an error where the path of the folder leads elsewhere; nil: there is no folder
+	verifier kv.Verifier  // compares the checksums of the engine; nil: it has none
+	found    func(error)  // called with damage
+	here     func() error // returns an error if the path of the folder leads elsewhere; nil: no folder
 	log      *slog.Logger
 	now      func() time.Time
 
 	compared chan struct{}         // closed when the checksums of all rows have been compared once
-	damage   atomic.Pointer[error] // what was found the last time, after that
+	damage   atomic.Pointer[error] // the last result, after that
 	stumbled atomic.Int64          // when a reader last came upon damage, in nanoseconds
 
 	Again chan struct{} // has the checksums compared again
 }
 
-// An engine whose rows may be damaged, as files may be, compares their checksums only when it
-// is asked to. So it is asked in the background: once after the database is opened, and once a
-// day.
+// An engine whose rows may be damaged, as in files, compares their checksums only on request. So this runs in the
+// background: once after the database is opened, and once a day.
 const verifyEvery = 24 * time.Hour
 
 // KeepChecksums compares the checksums of all rows, again and again.
@@ -60,9 +59,8 @@ func (c *condition) KeepChecksums(stopped context.Context) {
 	}
 }
 
-// Damage returns what was found when the checksums of all rows were last compared, in tables
-// and of large values (not of rows in logs). It is nil where all are right, and where they are not compared yet when
-// ctx ends.
+// Damage returns the damage found when the checksums of all rows were last compared, in tables and of large values (not
+// of rows in logs). It waits for the first comparison. It returns nil if there is none, or ctx ends first.
 func (c *condition) Damage(ctx context.Context) error {
 	select {
 	case <-c.compared:
@@ -74,8 +72,8 @@ func (c *condition) Damage(ctx context.Context) error {
 	return nil
 }
 
-// CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is
-// one of files.
+// CompareSoon starts a comparison of the checksums after a reader met damage, once a minute at most, because not all
+// damage is in files.
 func (c *condition) CompareSoon() {
 	now := c.now().UnixNano()
 	if last := c.stumbled.Load(); now-last < int64(time.Minute) || !c.stumbled.CompareAndSwap(last, now) {
@@ -107,7 +105,7 @@ func (c *condition) CompareChecksums(ctx context.Context) error {
 	return err
 }
 
-// Impaired returns an error that is [durable.ErrElsewhere] or [ErrKnownDamage] where nothing is to be changed any more.
+// Impaired returns an error that is [durable.ErrElsewhere] or [ErrKnownDamage] if nothing may be changed any more.
 func (c *condition) Impaired() error {
 	if c.here != nil {
 		if err := c.here(); err != nil {
@@ -120,7 +118,7 @@ func (c *condition) Impaired() error {
 	return nil
 }
 
-// KeepPlace looks once a second whether the path of the folder still leads to it, and logs what it finds.
+// KeepPlace checks once a second that the path of the folder still leads to it, and logs if not.
 func (c *condition) KeepPlace(stopped context.Context) {
 	lost := false
 	for {

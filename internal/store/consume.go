@@ -21,7 +21,7 @@ import (
 // Consumer reads the changes of a collection or a subscription, outside of the store: see package consumers.
 type Consumer = consumers.Consumer
 
-// Dependent is what an extension keeps in step with a collection or a subscription, or what it tells of their changes.
+// Dependent is a target that an extension keeps in step with a collection or a subscription, or notifies of changes.
 type Dependent struct {
 	Name   string   `json:"name"`             // as "target skos"
 	Of     string   `json:"of,omitempty"`     // its source; "": the node
@@ -33,13 +33,13 @@ type Dependent struct {
 	Facts  []string `json:"facts,omitempty"`  // what else is known
 }
 
-// Orphaned says that its source is gone.
+// Orphaned returns the message that its source is gone.
 func (d *Dependent) Orphaned() string {
 	return fmt.Sprintf("%s gets no more changes of %s: \"%s\" ends it", d.Name, d.Of, d.Ends)
 }
 
-// Dependents returns what extensions keep in step with collections and subscriptions: with those of some names, or with
-// all where none is given.
+// Dependents returns the targets that depend on collections and subscriptions with the given names, or on any if none
+// is given.
 func (db *DB) Dependents(ctx context.Context, names ...string) (all []Dependent, err error) {
 	for _, list := range db.dependents {
 		some, failed := list(ctx, db)
@@ -48,7 +48,7 @@ func (db *DB) Dependents(ctx context.Context, names ...string) (all []Dependent,
 	return slices.DeleteFunc(all, func(d Dependent) bool { return len(names) > 0 && !slices.Contains(names, d.Of) }), err
 }
 
-// ErrNotLoaded says that a subscription has no state yet.
+// ErrNotLoaded is the error for a subscription without a state.
 var ErrNotLoaded = errors.New("not loaded yet")
 
 // Consumed is one state of the source of a consumer. It is valid until the function returns that it is given to.
@@ -57,8 +57,8 @@ type Consumed struct {
 	Bound     uint32 // the number of the source that has the name now
 	SP        string
 	Languages titles.Languages // in which topics are called
-	History   string           // another one where commits do not go on from those before
-	Head      past.Cursor      // behind all commits
+	History   string           // changes if commits do not continue the former ones
+	Head      past.Cursor      // after all commits
 	Since     uint64           // the first commit whose state can be read
 
 	state   func(commit uint64) (records.State, error)
@@ -67,7 +67,7 @@ type Consumed struct {
 	entry   func(seq uint64) (*Entry, error) // nil: there is no log
 }
 
-// Commits iterates over the numbers of the commits behind one, each once.
+// Commits iterates over the numbers of the commits after one, each once.
 func (c *Consumed) Commits(after uint64) iter.Seq2[uint64, error] {
 	last := after
 	return seq.Map(c.commits(after), func(p past.Part) (uint64, error) {
@@ -79,7 +79,7 @@ func (c *Consumed) Commits(after uint64) iter.Seq2[uint64, error] {
 	})
 }
 
-// Entry returns the last entry of the log that a commit has, nil for a subscription, which has none.
+// Entry returns the last entry of the log in a commit; nil for a subscription, which has none.
 func (c *Consumed) Entry(commit uint64) (*Entry, error) {
 	if c.entry == nil {
 		return nil, nil
@@ -87,16 +87,16 @@ func (c *Consumed) Entry(commit uint64) (*Entry, error) {
 	return c.entry(commit)
 }
 
-// State returns the records after a commit, from Since to the head. The error is [ErrGone] where nobody remembers them.
+// State returns the records after a commit, from Since to the head. The error is [ErrGone] if they are not stored.
 func (c *Consumed) State(commit uint64) (records.State, error) { return c.state(commit) }
 
-// Changed iterates over the keys of the rows of records that commits have changed: those behind after, up to upTo.
+// Changed iterates over the keys of the records' rows that commits after one, up to another, have changed.
 func (c *Consumed) Changed(after, upTo uint64) iter.Seq2[[]byte, error] {
 	return c.changed(after, upTo)
 }
 
-// Consume calls f with the present state of the source of a consumer. It is [ErrNotFound] where there is no such
-// consumer or no such source, and [ErrNotLoaded] for a subscription without a state.
+// Consume calls f with the present state of a consumer's source. The error is [ErrNotFound] for an unknown consumer or
+// source, and [ErrNotLoaded] for a subscription without a state.
 func (db *DB) Consume(ctx context.Context, name string, f func(*Consumed) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := consumers.Get(t, name)
@@ -163,14 +163,14 @@ func (db *DB) Consumers(ctx context.Context) (all []Consumer, err error) {
 	return all, err
 }
 
-// Consumer returns the consumer with a name. It is [ErrNotFound] if there is none.
+// Consumer returns the consumer with a name. The error is [ErrNotFound] if there is none.
 func (db *DB) Consumer(ctx context.Context, name string) (c *Consumer, err error) {
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { c, err = consumers.Get(t, name); return err })
 	return c, err
 }
 
-// AddConsumer adds a consumer. From now on it is remembered what the records of its source were. A name that is taken
-// is [ErrExists].
+// AddConsumer adds a consumer. From now on the store keeps former records of its source. If the name is taken, the
+// error is [ErrExists].
 func (db *DB) AddConsumer(ctx context.Context, c Consumer) error {
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		if _, err := consumers.Get(t, c.Name); !errors.Is(err, ErrNotFound) {
@@ -183,7 +183,7 @@ func (db *DB) AddConsumer(ctx context.Context, c Consumer) error {
 	})
 }
 
-// putConsumer writes the row of a consumer. One without the number of a source is bound to what its source has now.
+// putConsumer writes the row of a consumer. Without a number, it is bound to the present source of the name.
 func (db *DB) putConsumer(t *txn.Tx, c *Consumer) error {
 	if c.Number != 0 {
 		return consumers.Put(t, c)
@@ -204,8 +204,8 @@ func (db *DB) putConsumer(t *txn.Tx, c *Consumer) error {
 	return consumers.Put(t, c)
 }
 
-// ChangeConsumer changes what is kept of a consumer. Where change sets its number to 0, it is bound to what its source
-// has now: what that changes from then on is remembered.
+// ChangeConsumer changes the data of a consumer. If change sets its number to 0, it is bound to the present source of
+// the name, whose changes are stored from then on.
 func (db *DB) ChangeConsumer(ctx context.Context, name string, change func(*Consumer)) error {
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		c, err := consumers.Get(t, name)

@@ -24,7 +24,7 @@ import (
 
 // DB is a node's database. It is safe for concurrent use. Writes of collections with different names run side by side.
 type DB struct {
-	*sources.Store // of what is followed
+	*sources.Store // the sources of subscriptions
 	*leases.Leases // of this process
 	*openings
 	*condition
@@ -51,8 +51,8 @@ type DB struct {
 	protocols      []string // nil: any
 	dependents     []func(context.Context, *DB) ([]Dependent, error)
 	maxPublication int64
-	batch          int      // of what one commit prunes, or publishes again
-	unknown        sync.Map // ways of writing fragments that origins of replicas have, of which the log has told
+	batch          int      // number of entries that one commit prunes or republishes
+	unknown        sync.Map // unsupported output formats of replicas' origins, already logged
 	sortMemory     int      // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
 }
 
@@ -66,7 +66,7 @@ func (db *DB) Follows(p Protocol) bool {
 	return p == TMShare || db.protocols == nil || slices.Contains(db.protocols, string(p))
 }
 
-// NoteBaseURL notes the public address of the server of the store, and returns the one that it had before; "" for none.
+// NoteBaseURL records the public address of the store's server, and returns the previous one; "" for none.
 func (db *DB) NoteBaseURL(ctx context.Context, url string) (before string, err error) {
 	key := keys.Meta("base-url")
 	err = db.rows.View(ctx, func(t *txn.Tx) error { _, err := t.GetJSON(key, &before); return err })
@@ -79,8 +79,8 @@ func (db *DB) NoteBaseURL(ctx context.Context, url string) (before string, err e
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
 
-// MayWrite returns why nothing may be changed now: [ErrReadOnly]; see [DB.Impaired]; or an error that is ENOSPC, where
-// the disk is nearly full.
+// MayWrite returns the reason why nothing may be changed now: [ErrReadOnly]; see [DB.Impaired]; or an error that is
+// ENOSPC, if the disk is nearly full.
 func (db *DB) MayWrite() error {
 	if db.full != nil {
 		return db.full
@@ -94,7 +94,7 @@ func (db *DB) MayWrite() error {
 	return datafolder.CheckFreeSpace(db.dir)
 }
 
-// Writable asks an engine that others share, and is open for changes, whether it takes any.
+// Writable checks that a shared engine, opened for changes, accepts them.
 func (db *DB) Writable(ctx context.Context) error {
 	if shared, ok := db.rows.Engine.(kv.Shared); ok && !db.readOnly {
 		return shared.Writable(ctx)
@@ -102,8 +102,7 @@ func (db *DB) Writable(ctx context.Context) error {
 	return nil
 }
 
-// Refusals are the reasons for which nothing may be changed now, each with whether it holds: "damaged", "moved" and
-// "full".
+// Refusals returns the reasons why nothing may be changed, each with whether it holds: "damaged", "moved" and "full".
 func (db *DB) Refusals() map[string]bool {
 	impaired := db.Impaired()
 	return map[string]bool{
@@ -113,14 +112,14 @@ func (db *DB) Refusals() map[string]bool {
 	}
 }
 
-// Sizes are the bytes that a database takes on disk, and those that are left there.
+// Sizes are the bytes that a database takes on disk, and the free ones there.
 type Sizes struct {
-	Records   int64 // all rows; with files, where these are rows
+	Records   int64 // all rows; with files if these are rows
 	Snapshots int64
 	Free      int64
 }
 
-// Sizes returns how much space the database takes. It looks at each file.
+// Sizes returns the space that the database takes. It reads the size of each file.
 func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err

@@ -13,24 +13,23 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// DerivedError says that a collection is derived from others, so it cannot be an input of another.
+// DerivedError is the error for a derived collection as an input of another one.
 type DerivedError = derived.Error
 
-// AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are
-// there.
+// AdviceOnInputs returns which inputs of a derived collection are missing, and the remedy; "" if all exist.
 func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Advice(c, all) }
 
-// DecidedError says that a collection cannot be derived from others than it is.
+// DecidedError is the error for changing whether a collection is derived.
 type DecidedError = inputs.DecidedError
 
-// Deriving is an update of a derived collection under way. Its rows are committed with the change.
+// Deriving is a running update of a derived collection. Its rows are committed with the change.
 type Deriving struct {
 	Parts  []Part         // its inputs
 	Filter *Filter        // nil: all passes
 	Dirty  []fragment.Ref // topics that have to be derived again
-	More   bool           // besides these
+	More   bool           // there are further ones
 
-	// Restated are others: nothing but their names and occurrences has changed in the inputs.
+	// Restated are topics whose names and occurrences alone have changed in the inputs.
 	Restated []fragment.Ref
 
 	number uint32
@@ -43,16 +42,16 @@ type Deriving struct {
 // InputOf reports whether a collection is derived from the part.
 func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Name, p.input.ID.Number) }
 
-// Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports
-// whether there are more. While an input is missing nothing changes: what has to be derived waits until it is there, or
-// the collection is bound again.
+// Derive updates a derived collection: decide returns the change for up to n topics that must be derived again. It
+// reports whether there are more. While an input is missing, it changes nothing: the topics wait until the input
+// exists, or the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int,
 	decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
 	c, err = db.publish(ctx, db.rows.UpdateOf, name, writer{inputs.Extension, d.done},
 		func(c Collection, state merge.State) (*fragment.Change, error) {
 			*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
-			d.tx.DependOn(keys.Names, c.Number) // what inputs change meanwhile is read the next time
+			d.tx.DependOn(keys.Names, c.Number) // later changes of inputs are read the next time
 			now, there, err := inputs.Bind(d.tx, &c)
 			if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {
 				return nil, err
@@ -86,7 +85,7 @@ func (db *DB) Derive(ctx context.Context, name string, n int,
 	return c, d.More, err
 }
 
-// done keeps in the collection what has come of the update.
+// done stores the result of the update in the collection.
 func (d *Deriving) done(c *Collection) error {
 	hidden := c.Hidden && (d.More || d.paused)
 	offers := c.RDF == nil && !d.paused && c.InRDF() != d.inRDF // the owner has not decided
@@ -100,9 +99,9 @@ func (d *Deriving) done(c *Collection) error {
 	return collections.Put(d.tx, c)
 }
 
-// DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs
-// now. Missing ones that are not among names are no longer inputs. Where nothing is missing and names are those of the
-// inputs they stay as they are; so they do where names is nil. By another filter all is derived again; nil: it stays.
+// DeriveAgain is ChangeSettings of a derived collection, and binds it to the present sources with the names of its
+// missing inputs. Missing inputs that are not in names are dropped. If nothing is missing and names are those of the
+// inputs, or names is nil, the inputs are unchanged. Another filter derives all again; nil keeps the filter.
 func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, filter *Filter,
 	change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error {
@@ -153,7 +152,7 @@ func (d *Deriving) Means(all [][]fragment.Ref) error {
 	return err
 }
 
-// Settle gives the view what is kept of reifiers. It returns the topics that the differences affect.
+// Settle passes the stored settlements of reifiers to the view. It returns the topics affected by differences.
 func (d *Deriving) Settle(view *merge.View) (differ []fragment.Ref, err error) {
 	return derived.Settle(d.tx, d.number, view)
 }

@@ -16,15 +16,14 @@ import (
 // Row is a row of the database.
 type Row = kv.Row
 
-// Dump is one state of all that a data folder holds and that cannot be made again of the
-// rest: later writes do not show in it. What is not in it is made again when it is asked for.
+// Dump is one state of the data of a folder that cannot be derived from the rest; later writes do not affect it.
+// Derived data is made again on request.
 type Dump struct {
 	db *DB
 	tx *txn.Tx
 }
 
-// Dump calls f with the present state. It is valid until f returns. Reading and writing go on
-// meanwhile.
+// Dump calls f with the present state, which is valid until f returns. It does not block reading and writing.
 func (db *DB) Dump(ctx context.Context, f func(*Dump) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error { return f(&Dump{db, t}) })
 }
@@ -64,17 +63,16 @@ func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
 	return moving.Load(ctx, db.rows.Engine, rows)
 }
 
-// BeginEpochs begins a new epoch for each collection. The history until now may have gone on
-// elsewhere after the backup was made, so its identifiers and addresses are not used again:
-// a new feed id tells subscribers to replace what they have. The files of snapshots are to be named
-// for the new ones, which are returned by those before.
+// BeginEpochs begins a new epoch for each collection. After the backup was made, the history may have continued
+// elsewhere, so its identifiers and addresses must not be used again: a new feed id makes subscribers replace their
+// copies. It returns the new epochs by the former ones, because the files of snapshots must be renamed.
 func (db *DB) BeginEpochs(ctx context.Context) (epochs map[uuid.UUID]uuid.UUID, err error) {
 	err = db.rows.Update(ctx, func(t *txn.Tx) (err error) { epochs, err = collections.BeginEpochs(t); return err })
 	return epochs, err
 }
 
-// Leave marks the store as moved elsewhere: it is not opened any more. It is [kv.ErrConflict] where somebody has
-// committed something since a version.
+// Leave marks the store as moved elsewhere, so that it does not open any more. The error is [kv.ErrConflict] if there
+// was a commit after the version since.
 func (db *DB) Leave(ctx context.Context, since Version, m moving.Moved) error {
 	return moving.Leave(ctx, db.rows.Engine, since, m)
 }

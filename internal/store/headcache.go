@@ -14,9 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Latest is a collection as it is now, and its snapshots, the newest first: all
-// that is needed to know what most readers ask for, and whether they have it
-// already. It is shared and must not be changed.
+// Latest is a present collection with its snapshots, the newest first, which suffices to answer most requests, and to
+// decide whether readers have the answer already. It is shared and must not be changed.
 type Latest struct {
 	Collection
 	Snapshots []Snapshot
@@ -24,7 +23,7 @@ type Latest struct {
 	db        *DB
 }
 
-// latestAt is what was read of a state.
+// latestAt is the data read of a state.
 type latestAt struct {
 	version kv.Version
 	turns   uint64    // of the history of the database, see [txn.Lineage]
@@ -32,11 +31,11 @@ type latestAt struct {
 	*Latest
 }
 
-// Version stands for a state of all collections and subscriptions.
+// Version identifies a state of all collections and subscriptions.
 type Version = kv.Version
 
-// Version returns the version of the present state, which each commit changes, those of other
-// stores over the engine too. With a context of [Once] it may be that of when the first was asked for.
+// Version returns the version of the present state, which each commit changes, including those of other stores on the
+// engine. With a context of [Once] it may be that of the first call.
 func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Version(ctx) }
 
 // VersionAt is [txn.DB.VersionAt].
@@ -58,14 +57,14 @@ type Listing = inputs.Listing
 // Listing is [inputs.Lister.Listing].
 func (db *DB) Listing(ctx context.Context) (*Listing, error) { return db.lister.Listing(ctx, db.rows) }
 
-// Latest returns a collection as it is now. It costs nothing as long as nothing is
-// committed, and it is the same pointer as long as it says the same.
+// Latest returns a collection as it is now. It caches the result until the next commit, and returns the same pointer
+// while the content is the same.
 func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
 	l, _, err := db.LatestAt(ctx, name)
 	return l, err
 }
 
-// LatestAt is Latest, with what [View.Checked] returns of that state.
+// LatestAt is Latest, with the result of [View.Checked] of that state.
 func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked time.Time, err error) {
 	version, at, err := db.rows.VersionAt(ctx)
 	if err != nil {
@@ -93,8 +92,7 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	return db.remember(name, &latestAt{version, turns, checked, l}), checked, nil
 }
 
-// published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as
-// before.
+// published caches a collection after a publication, so that it need not be read again. Its snapshots are unchanged.
 func (db *DB) published(t *txn.Tx, c *Collection) {
 	before, ok := db.latest.Load(c.Name)
 	if !ok || !before.(*latestAt).version.Same(t.Version()) {
@@ -110,8 +108,8 @@ func (db *DB) published(t *txn.Tx, c *Collection) {
 	}
 }
 
-// remember keeps what was read of a state, unless a later one is known: others may read at the same
-// time. It returns what is known already, if that says the same.
+// remember caches the data of a state, unless a later one is cached, because reads are concurrent. It returns the
+// cached collection if it has the same content.
 func (db *DB) remember(name string, now *latestAt) *Latest {
 	for {
 		before, ok := db.latest.Load(name)

@@ -9,9 +9,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// leftovers returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of
-// loads that are under way, by their numbers. Nothing ever names one of them: no number is given out again. What has
-// lost its name stays: a check mends it.
+// leftovers returns the key prefixes of the rows that no collection and no subscription names, except those of running
+// loads, by number. They are never named again, because numbers are not reused. Rows that lost their name are kept: a
+// check repairs them.
 func leftovers(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
 	named, err := namedIn(t)
 	if err != nil {

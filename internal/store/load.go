@@ -15,12 +15,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Scratch returns the path of a folder for files that are of no use once the database is
-// closed: what an interrupted process has left there is removed when it is opened. The
-// folder need not be there.
+// Scratch returns the path of a folder for temporary files: the next opening removes the remains of an interrupted
+// process. The folder may be missing.
 func (db *DB) Scratch() string { return filepath.Join(db.dir, datafolder.Scratch) }
 
-// Loading says how far a load has come.
+// Loading is the progress of a load.
 type Loading = records.Loading
 
 func (db *DB) loader() records.Loader {
@@ -28,8 +27,8 @@ func (db *DB) loader() records.Loader {
 		Indexes: db.rows.Indexes}
 }
 
-// makeIndexes makes the indexes of the records anew where one is missing, or was made by other rules. Records that
-// cannot be read are left out: "check" reports them.
+// makeIndexes makes the indexes of the records again if one is missing, or has other rules. It skips unreadable
+// records, which "check" reports.
 func (db *DB) makeIndexes(ctx context.Context) error {
 	var ids []keys.Source
 	has := true

@@ -12,11 +12,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// hashesAtOnce is how many leaves one commit adds. Tests change it.
+// hashesAtOnce is the number of leaves that one commit adds. Tests change it.
 var hashesAtOnce uint64 = 10_000
 
-// prepareSigning adds to the tree of a collection what it lacks, commit by commit, if a change of settings is to set
-// Sign: so the commit that sets it need not.
+// prepareSigning completes the tree of a collection, commit by commit, if a change of settings is to set Sign, so that
+// the commit that sets it need not.
 func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Settings) error) error {
 	for {
 		prepared := false
@@ -55,13 +55,13 @@ func (c *checker) leaves(where string, v *View) {
 		v.Head-v.Hashed, v.Hashed+1)
 }
 
-// treeRemedy says what to do about a tree that is not that of its entries. It was signed, so none that fits them goes
-// on from it.
+// treeRemedy is the remedy for a tree that differs from its entries. It was signed, so no tree of the entries can
+// continue it.
 const treeRemedy = "restore the data folder from a backup that is older. If there is none, make the collection " +
 	"again: export the map, delete the collection, import the map. " +
 	"Tell its subscribers; they go on with \"tmshare-client trust NAME --accept\""
 
-// Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.
+// Checkpoint returns the statement of the log's size and tree, to be signed. The collection must have Sign.
 func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
 	root, err := tlog.TreeHash(int64(v.Hashed), collections.LogTree{Tx: v.tx, Log: v.Log()})
 	if err != nil {
@@ -72,7 +72,7 @@ func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
 }
 
 // ProveLog returns the proof that the log of so many entries is the beginning of the log of another number of entries.
-// It is ErrNotFound for more entries than there are.
+// If there are fewer entries, the error is ErrNotFound.
 func (v *View) ProveLog(earlier, later int64) (tlog.TreeProof, error) {
 	if earlier < 1 || later < earlier || later > int64(v.Hashed) {
 		return nil, fmt.Errorf("%w: a log of %d entries and one of %d; there are %d", ErrNotFound, earlier, later, v.Hashed)

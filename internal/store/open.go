@@ -25,31 +25,31 @@ import (
 )
 
 var (
-	// ErrNoFolder says that there is no data folder where one must be.
+	// ErrNoFolder is the error for a missing data folder.
 	ErrNoFolder = datafolder.ErrNoFolder
-	// ErrDamaged says that files of a data folder are missing, short, or of another node.
-	// Nothing was changed.
+	// ErrDamaged is the error for files of a data folder that are missing, short, or of another node. Nothing was
+	// changed.
 	ErrDamaged = kv.ErrDamaged
-	// ErrUnavailable says that the database of the store does not answer.
+	// ErrUnavailable is the error for a database that does not answer.
 	ErrUnavailable = kv.ErrUnavailable
 	// ErrOtherDatabase is [kv.ErrOtherDatabase].
 	ErrOtherDatabase = kv.ErrOtherDatabase
-	// ErrReadOnly says that a database was opened for reading, so nothing can be changed or made there.
+	// ErrReadOnly is the error for changes to a database that was opened for reading.
 	ErrReadOnly = kv.ErrReadOnly
-	// ErrMoved says that the store was moved elsewhere.
+	// ErrMoved is the error for a store that was moved elsewhere.
 	ErrMoved = moving.ErrMoved
-	// ErrElsewhere says that the data folder was moved, removed or replaced while it is open.
+	// ErrElsewhere is the error for a data folder that was moved, removed or replaced while it is open.
 	ErrElsewhere = durable.ErrElsewhere
-	// ErrLocked says that another process has the data folder open.
+	// ErrLocked is the error for a data folder that another process has open.
 	ErrLocked = badger.ErrLocked
-	// ErrBeingRead says that all who have it open only read.
+	// ErrBeingRead is the error for a data folder that others have open for reading.
 	ErrBeingRead = badger.ErrBeingRead
 )
 
-// Access is what a database is opened for.
+// Access is the purpose for which a database is opened.
 type Access = datafolder.Access
 
-// What a database is opened for. After Restore there is no use in it until [DB.Complete].
+// The kinds of access. After Restore, the database is not usable before [DB.Complete].
 const (
 	Create  = datafolder.Create
 	Write   = datafolder.Write
@@ -61,14 +61,13 @@ const (
 type Options struct {
 	Dir string
 
-	// Engine keeps the rows, where one is given. It is not closed with the database. Several
-	// stores can be opened over it, also by several processes if it can be shared by them: each
-	// sees at once what the others have committed, and has their snapshots, which are rows too. Dir
-	// is this store's own then, for what it sorts. No folder is locked or looked at, and nothing that
-	// others may be writing is removed: see [DB.Sweep]. Access is Create, Write or Read.
+	// Engine, if not nil, has the rows. It is not closed with the database. Several stores can be open on it, also in
+	// several processes if it is shared: each sees the commits and the snapshots, which are rows, of the others at
+	// once. Dir is then this store's own, for sorting. No folder is locked or checked, and no rows that others may be
+	// writing are removed: see [DB.Sweep]. Access is Create, Write or Read.
 	Engine kv.Engine
 
-	// Silence is after how long a process that shares the engine is taken for dead, and others do its jobs
+	// Silence is the time after which a process that shares the engine counts as dead, so that others take its jobs
 	// ([leases.Leases]). 0: no other process opens the store.
 	Silence time.Duration
 
@@ -76,41 +75,38 @@ type Options struct {
 	Closed func() error
 
 	Access    Access
-	Node      uuid.UUID // whose store is made, for Restore; default: a new one
+	Node      uuid.UUID // the node of a store made by Restore; default: a new one
 	EvenMoved bool      // opens a store also where it is marked as moved ([DB.Leave])
 
 	Logger *slog.Logger     // default: slog.Default()
 	Now    func() time.Time // default: time.Now
-	Damage func(error)      // is told of damaged rows, see [DB.Damage]; default: Logger is
+	Damage func(error)      // called with damage of rows, see [DB.Damage]; default: it is logged
 
-	// MaxPublication bounds the memory of the records that a publication changes until it is
-	// committed, in bytes; default: no limit. Beyond it there is an error that is ErrTooLarge.
-	// Log and fragments take no memory.
+	// MaxPublication is the maximum memory of the records that a publication changes before its commit, in bytes;
+	// default: no limit. Beyond it, the error is ErrTooLarge. Log and fragments do not count.
 	MaxPublication int64
 
-	// Batch is how many entries one commit prunes, and how many records it publishes again; default: 1000.
+	// Batch is the number of entries that one commit prunes, and of records that it republishes; default: 1000.
 	Batch int
 
-	// Indexes are kept of the records of all sources, in the order of their names. Those that the store lacks, or that
-	// were made by other rules, are made anew when it is opened for writing. A change without an index that the
-	// store has leaves that behind.
+	// Indexes are the indexes of the records of all sources, sorted by name. Opening for writing makes those again that
+	// are missing or have other rules. A change by a program without an index of the store makes that index invalid.
 	Indexes []txn.Index
 	// Settings are those of collections that extensions have.
 	Settings []Setting
-	// Protocols are those, beside the own one, by which the program follows sources; nil: any.
+	// Protocols are the protocols of the program besides TMShare's own; nil: any.
 	Protocols []string
-	// Dependents return what extensions keep in step.
+	// Dependents return the targets that extensions keep in step.
 	Dependents []func(context.Context, *DB) ([]Dependent, error)
 
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
 }
 
-// Open opens the database in o.Dir, and finishes what a crash interrupted, unless ctx ends before.
+// Open opens the database in o.Dir, and completes work that a crash interrupted, unless ctx ends first.
 //
-// It is [ErrNoFolder] where there is no data folder to open, [ErrDamaged] where files are
-// missing, short or of another node, and [ErrLocked] where another process has it. In these
-// cases nothing is changed.
+// The error is [ErrNoFolder] if there is no data folder to open, [ErrDamaged] if files are missing, short or of another
+// node, and [ErrLocked] if another process has it open. In these cases it changes nothing.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
@@ -264,7 +260,7 @@ func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder
 	})
 }
 
-// openFull opens a folder on a disk that is nearly full, which full says, for reading only.
+// openFull opens a folder on a nearly full disk, as the error full states, for reading only.
 func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) (*DB, error) {
 	full = fmt.Errorf("%w. Only reading goes on until this process is started again", full)
 	engine, err := f.OpenFull(full)
@@ -273,7 +269,7 @@ func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) 
 	}
 	db := dbOf(f, o, engine, true)
 	db.full = full
-	if db, err = toRead(ctx, db); errors.Is(err, errNotClosed) { // it is to be completed
+	if db, err = toRead(ctx, db); errors.Is(err, errNotClosed) { // it must be completed
 		return nil, full
 	}
 	return db, err
@@ -327,9 +323,9 @@ func (db *DB) checkFormat(t *txn.Tx) (version string, err error) {
 	return checkFolder(db.folder, t)
 }
 
-// Complete finishes what a crash interrupted, writes the node into the database, and says that
-// the store has all that it must have. [Open] does it, but where the store is made by a restore or a move:
-// then the rows are to be written first, which may be those of another node.
+// Complete completes work that a crash interrupted, writes the node into the database, and marks the store as complete.
+// [Open] calls it, except when a restore or a move makes the store: then the rows must be written first, which may be
+// those of another node.
 func (db *DB) Complete(ctx context.Context) error {
 	if err := db.recover(ctx); err != nil {
 		return err
@@ -353,8 +349,8 @@ func (db *DB) Complete(ctx context.Context) error {
 	return nil
 }
 
-// recover makes indexes anew that are missing or follow other rules, and removes what no collection or subscription
-// owns.
+// recover makes indexes again that are missing or have other rules, and removes rows without a collection or
+// subscription.
 func (db *DB) recover(ctx context.Context) error {
 	err := db.rows.View(ctx, func(t *txn.Tx) error { _, err := db.checkFormat(t); return err })
 	if err != nil {
@@ -366,7 +362,7 @@ func (db *DB) recover(ctx context.Context) error {
 	return db.sweep(ctx)
 }
 
-// Discard has [DB.Close] remove the data folder if this process has made it and nothing was stored in it.
+// Discard makes [DB.Close] remove the data folder if this process created it and nothing was stored in it.
 func (db *DB) Discard(ctx context.Context) error {
 	if db.folder == nil || !db.folder.Made() {
 		return nil
@@ -380,8 +376,7 @@ func (db *DB) Discard(ctx context.Context) error {
 	return err
 }
 
-// Close closes the database, though not an engine that was given, once the views and updates that are under way have
-// ended. No others begin.
+// Close closes the database, but not a given engine, after running views and updates have ended. New ones are refused.
 func (db *DB) Close() error {
 	switch {
 	case !db.rows.Close():

@@ -15,12 +15,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// The openings of a database are a chain of random ids by which followers know that it was restored. Then one that they
-// know is missing, or one is there that they do not know, behind what they know.
+// The openings of a database are a chain of random ids by which followers detect a restore: an id that they know is
+// missing, or an unknown one is among those that they know.
 //
-// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a
-// history of it: one begins where none of them was there to see what happened, where the database says that it has
-// another history, and where versions go back; then each process that sees it may begin one.
+// A process that publishes begins one before it serves. If several processes share a store, an opening identifies a
+// history of it: one begins if none of them was running, if the database states another history, or if versions go
+// back; each process that sees it may begin one.
 
 // Opening is one of them.
 type Opening struct {
@@ -28,7 +28,7 @@ type Opening struct {
 	At time.Time
 }
 
-// openingsStated is how many openings a feed states.
+// openingsStated is the number of openings that a feed states.
 const openingsStated = 8
 
 // openings are kept this long, and so many of them at least.
@@ -78,7 +78,7 @@ type openings struct {
 	log    *slog.Logger
 }
 
-// BeginOpening begins one, before this process serves what it publishes.
+// BeginOpening begins an opening before this process serves its collections.
 func (o *openings) BeginOpening(ctx context.Context) error {
 	if o.others.Alone() {
 		_, err := o.begin(ctx, nil, "", false)
@@ -110,8 +110,8 @@ func (o *openings) BeginOpening(ctx context.Context) error {
 	return err
 }
 
-// WatchHistory begins an opening whenever the store has another history, until ctx ends: others have restored the
-// database, or another server has taken over. Where nobody shares the store there is nothing to watch.
+// WatchHistory begins an opening whenever the store has another history, until ctx ends: the database was restored, or
+// another server has taken over. It returns at once if the store is not shared.
 func (o *openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
@@ -134,8 +134,8 @@ func (o *openings) WatchHistory(ctx context.Context) {
 	}
 }
 
-// look begins an opening, and with it an era, if the database has gone back, or its history is another one than the
-// newest opening is of. Where others have begun one, too, this process goes on in another history.
+// look begins an opening, and with it an era, if the database was reset, or its history differs from that of the newest
+// opening. If another process has begun one, too, this process continues in another history.
 func (o *openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, error) {
 	known, err := o.known(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (o *openings) known(ctx context.Context) (s openingsRow, err error) {
 	return s, err
 }
 
-// history returns that of the database, "" where the engine knows of none. It is not to be written where it lags
+// history returns the history of the database; "" if the engine knows of none. writable is false if the database lags
 // behind.
 func (o *openings) history(ctx context.Context) (history string, writable bool, err error) {
 	dated, ok := o.rows.Engine.(kv.Dated)
@@ -182,8 +182,8 @@ func (o *openings) history(ctx context.Context) (history string, writable bool, 
 	return history, history != "", err
 }
 
-// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do. Where
-// the database has turned to another history, it begins an era.
+// begin writes an opening, unless another process has done so since a state was read; nil: in any case. If the database
+// has turned to another history, it begins an era.
 func (o *openings) begin(ctx context.Context, since *openingsRow, history string, turned bool) (begun bool, err error) {
 	err = o.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := readOpenings(t)
@@ -213,7 +213,7 @@ func (o *openings) begin(ctx context.Context, since *openingsRow, history string
 	return begun, err
 }
 
-// atOnce is how many openings one commit forgets at most.
+// atOnce is the maximum number of openings that one commit removes.
 const atOnce = 1000
 
 // forget removes openings that are not kept any more.

@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// CommitOf returns the number of the commit to which an entry belongs: the sequence of its last entry. Of a replica it
-// is the next entry behind which there was a state of its records.
+// CommitOf returns the number of the commit of an entry: the sequence of its last entry. In a replica it is the next
+// entry after which a state of its records existed.
 func (v *View) CommitOf(seq uint64) (uint64, error) {
 	if seq == 0 || seq >= v.Head {
 		return min(seq, v.Head), nil
@@ -34,7 +34,7 @@ func (v *View) CommitOf(seq uint64) (uint64, error) {
 	return commit, err
 }
 
-// CommitBefore returns the number of the commit before another one, 0 where there is none that is known.
+// CommitBefore returns the number of the commit before another one; 0 if none is known.
 func (v *View) CommitBefore(commit uint64) (before uint64, err error) {
 	if i, found := slices.BinarySearch(v.commits, commit); found && i > 0 {
 		return v.commits[i-1], nil
@@ -46,14 +46,14 @@ func (v *View) CommitBefore(commit uint64) (before uint64, err error) {
 	return before, err
 }
 
-// SetCommits sets the commits that some entries of the log belong to, which are in its order. It asks the store only
-// where no entry tells.
+// SetCommits sets the commits of some entries of the log, in its order. It reads the store only if the entries do not
+// show them.
 func (v *View) SetCommits(entries []Entry) error {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		var err error
 		switch {
-		case v.Replica != nil: // the origin has told
+		case v.Replica != nil: // the origin has stated it
 		case e.Digest != "":
 			e.Commit = e.Seq
 		case e.Seq <= v.Horizon: // it is not known any more
@@ -72,7 +72,7 @@ func (v *View) SetCommits(entries []Entry) error {
 	return nil
 }
 
-// statedBy returns the commits that entries belong to, as far as these follow each other.
+// statedBy returns the commits of consecutive entries.
 func statedBy(entries []Entry) (all []uint64) {
 	for i := range entries {
 		switch e := &entries[i]; {
@@ -85,8 +85,8 @@ func statedBy(entries []Entry) (all []uint64) {
 	return all
 }
 
-// Past returns the records as they were after the commit to which an entry belongs; 0 stands for the state before the
-// first one. The error is [ErrGone] where nobody remembers that.
+// Past returns the records after the commit of an entry; 0 stands for the state before the first one. The error is
+// [ErrGone] if they are not stored.
 func (v *View) Past(seq uint64) (records.State, error) {
 	commit, err := v.CommitOf(seq)
 	if err != nil {
@@ -125,8 +125,8 @@ func (v *View) after(seq, commit uint64) (records.State, error) {
 	return records.In(v.tx.Over(reader), v.SourceKey()), nil
 }
 
-// Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up
-// to upTo. A first version has changed all that it has.
+// Changed iterates over the keys of the records' rows that commits after one, up to another, have changed. A first
+// version has changed all of its rows.
 func (v *View) Changed(after, upTo uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if v.Replica == nil && after < v.Remembered && v.Remembered <= upTo {
@@ -152,7 +152,7 @@ func (db *DB) ViewOf(c Collection, state merge.State) *View {
 	return &View{Collection: c, db: db, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
 }
 
-// forgetPast removes what is remembered of the commits behind the horizon.
+// forgetPast removes the former rows of the commits before the horizon.
 func (db *DB) forgetPast(ctx context.Context, name string) error {
 	from, next := uint64(0), uint64(0)
 	for more := true; more; from = next {

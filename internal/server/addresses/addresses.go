@@ -1,5 +1,4 @@
-// Package addresses has the URLs of what a server says about its collections. Nobody else builds them: readers follow
-// links.
+// Package addresses has the URLs of a server's documents. No other code builds them, because readers follow links.
 package addresses
 
 import (
@@ -52,7 +51,7 @@ func (b Base) Fragment(c *store.Collection, e *store.Entry) string {
 	return b.Fragments(c) + "/" + c.ID(e).String()
 }
 
-// Memento is the URL of what a topic was after an entry.
+// Memento returns the URL of a topic's version after an entry.
 func (b Base) Memento(c *store.Collection, e *store.Entry) string {
 	return b.Map(c) + "/mementos/" + c.ID(e).String()
 }
@@ -62,10 +61,10 @@ func (b Base) Topic(c *store.Collection, topicSI fragment.Ref) string {
 	return b.Map(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
 }
 
-// Archive is the permanent URL of document n of a feed that is made of the log. The run of
-// the document's last entry is in it. So it never names other content, even when the data
-// folder was put back to an older copy. It stays the same when the document is closed, unless
-// the server was started anew while the document was open: then the URL until then leads to it.
+// Archive returns the permanent URL of document n of a feed that is made of the log. It contains the run of the
+// document's last entry, so it never names other content, even after the data folder was reset to an older copy. It
+// stays the same when the document is closed, unless the server was restarted while the document was open: then the
+// former URL redirects to it.
 func Archive(v *store.View, feed string, n uint64) (string, error) {
 	run, _, err := v.DocumentRun(n)
 	return fmt.Sprintf("%s/archive/%s-%d", feed, v.History(run), n), err

@@ -1,4 +1,4 @@
-// Package inputs says what derived collections are made of.
+// Package inputs describes the inputs of derived collections.
 package inputs
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Store is what is needed of a store.
+// Store has the methods of a store that the package needs.
 type Store interface {
 	Listing(ctx context.Context) (*store.Listing, error)
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
 }
 
-// Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is
-// written. own is the URL of the fragments feed of a collection of this server. An input that is missing keeps its
-// link, as what it has said is kept.
+// Links returns the links from the fragments feed of a derived collection to those of its inputs; none for other
+// collections. own returns the URL of the fragments feed of a collection of this server. A missing input keeps its
+// link, because its statements are kept.
 func Links(ctx context.Context, db Store, c *store.Collection,
 	own func(*store.Collection) string) ([]feeds.Link, error) {
 	if len(c.DerivedFrom) == 0 && c.Replica == nil {
@@ -38,7 +38,7 @@ func Links(ctx context.Context, db Store, c *store.Collection,
 		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: href})
 	}
 	if c.Replica != nil {
-		if f := node.Followed(c.Name); f != nil { // it says what its origin says
+		if f := node.Followed(c.Name); f != nil { // its origin states it
 			for _, href := range f.DerivedFrom {
 				add(href)
 			}
@@ -72,7 +72,7 @@ const (
 	Nothing     = "nothing passes"
 )
 
-// Condition returns the condition of a collection, and says what to do about it; "" where it has none.
+// Condition returns the condition of a collection, and the remedy; "" if it has none.
 func Condition(node *store.Listing, c *store.Collection) (condition, advice string) {
 	if what := store.AdviceOnInputs(c, node.States(c)); what != "" {
 		return Missing, what
@@ -84,13 +84,13 @@ func Condition(node *store.Listing, c *store.Collection) (condition, advice stri
 	return "", ""
 }
 
-// Conditions returns what says of a collection in which condition it is, and what to do about that.
+// Conditions returns a function that returns the condition of a collection, and the remedy.
 func Conditions(ctx context.Context, db Store) (state func(*store.Collection) (condition, advice string), err error) {
 	node, err := db.Listing(ctx)
 	return func(c *store.Collection) (condition, advice string) { return Condition(node, c) }, err
 }
 
-// Warnings says what the filter of a collection names that no input has so far.
+// Warnings returns a warning for each name in a collection's filter that no input has so far.
 func Warnings(ctx context.Context, db Store, c *store.Collection) ([]string, error) {
 	lines, _, err := missing(ctx, db, c)
 	return lines, err
@@ -117,9 +117,9 @@ func anyHas(parts []store.Part, si fragment.Ref) (bool, error) {
 // localStatements is the name of the collection of the node's own statements, which are written.
 const localStatements = "local"
 
-// Check returns an error for what a collection must not be derived from, and how (nil: as it is): by its name; where it
-// would show to all what only some may read of an input; and by another filter that would take all away, as no input
-// has anything of what one of its lists names. closed reports whether a collection can be read only with a token.
+// Check returns an error if a collection must not be derived from inputs or by a filter (nil: unchanged): because of
+// its name; because it would make an input public that needs a token; or because the filter would remove everything, as
+// no input has anything in one of its lists. closed reports whether a collection can be read only with a token.
 func Check(ctx context.Context, db Store, closed func(name string) bool, name string, from *[]string,
 	filter *store.Filter) error {
 	if from == nil && filter == nil {
@@ -160,7 +160,7 @@ func Check(ctx context.Context, db Store, closed func(name string) bool, name st
 	return nil
 }
 
-// Names returns what a collection is derived from, nil for one that is written.
+// Names returns the inputs of a collection; nil if it is not derived.
 func Names(c *store.Collection) *[]string {
 	if len(c.DerivedFrom) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Package problems says in which words and with which status errors are answered.
+// Package problems maps errors to the texts and statuses of answers.
 package problems
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Problem is the answer to a request that cannot be done, with what is wrong.
+// Problem is the answer to a request that fails, with the reason.
 type Problem struct {
 	web.Problem
 	Users    []string  `json:"users,omitempty"` // what uses a topic that cannot be deleted
 	HeldBack *HeldBack `json:"heldBack,omitempty"`
 }
 
-// HeldBack counts the topics of a map, and what a new version that loses too many
-// of them would change: see [losses.Measure].
+// HeldBack counts the topics of a map, and the changes of a refused new version that would lose too many of them: see
+// [losses.Measure].
 type HeldBack struct {
 	Topics  int `json:"topics"`
 	Added   int `json:"added"`
@@ -52,7 +52,7 @@ func (h *HeldBack) Lines() []string {
 	return e.Lines()
 }
 
-// Loss is a topic that a new version would lose, and how: "deleted", "emptied" or "untyped".
+// Loss is a topic that a new version would lose, and the kind of loss: "deleted", "emptied" or "untyped".
 type Loss struct {
 	TopicSI string `json:"topicSI"`
 	Title   string `json:"title"`
@@ -75,7 +75,7 @@ func heldBack(e *losses.TooManyError) *Problem {
 	return &Problem{Problem: *p, HeldBack: problem}
 }
 
-// Explain returns what is told of the error of a request, and whether it is the server's fault.
+// Explain returns the answer for the error of a request, and whether the server caused it.
 func Explain(r *http.Request, err error) (answer web.Described, serverFault bool) {
 	if p := asProblem(err); p != nil {
 		return p, false
@@ -83,7 +83,7 @@ func Explain(r *http.Request, err error) (answer web.Described, serverFault bool
 	return serverFailed(err, r.Method == http.MethodGet || r.Method == http.MethodHead), true
 }
 
-// noSpaceError says for what the disk has no space.
+// noSpaceError names the document for which the disk has no space.
 type noSpaceError struct {
 	error
 	what, instead string
@@ -91,8 +91,7 @@ type noSpaceError struct {
 
 func (e *noSpaceError) Unwrap() error { return e.error }
 
-// NoSpaceFor says of an error what could not be made, where that is since the disk is full, and in a sentence what can
-// be read instead.
+// NoSpaceFor adds to an error of a full disk what could not be made, and a sentence about what can be read instead.
 func NoSpaceFor(what, instead string, err error) error {
 	if !durable.IsDiskFull(err) {
 		return err
@@ -100,12 +99,10 @@ func NoSpaceFor(what, instead string, err error) error {
 	return &noSpaceError{err, what, instead}
 }
 
-// MaxDeleteHeader says how many topics a new version may lose: see
-// [losses.Limit].
+// MaxDeleteHeader is the header with the number of topics that a new version may lose: see [losses.Limit].
 const MaxDeleteHeader = "TMShare-Max-Delete"
 
-// asProblem is the one table of errors and statuses. It returns nil for errors
-// that say something about this server rather than the request.
+// asProblem maps errors to statuses. It returns nil for errors about this server rather than the request.
 func asProblem(err error) web.Described {
 	var (
 		known    *web.Problem
@@ -179,8 +176,8 @@ func asProblem(err error) web.Described {
 	return nil
 }
 
-// serverFailed is what those who ask are told of an error that is the server's. A request that only reads has changed
-// nothing in any case.
+// serverFailed returns the answer for an error of the server. A request that only reads has changed nothing in any
+// case.
 func serverFailed(err error, reading bool) *web.Problem {
 	unchanged := ": nothing was changed"
 	if reading {
@@ -217,7 +214,7 @@ func serverFailed(err error, reading bool) *web.Problem {
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }
 
-// noSpace says that the disk has no space for what is to be read.
+// noSpace returns the answer if the disk has no space for the document.
 func noSpace(err error) *web.Problem {
 	missing := &noSpaceError{what: "what was asked for", instead: "What is stored can be read"}
 	errors.As(err, &missing)
@@ -226,7 +223,7 @@ func noSpace(err error) *web.Problem {
 			"has the data folder, then ask again", missing.what, missing.instead)
 }
 
-// Impaired returns why a server takes no change any more, "" where an error says nothing of that.
+// Impaired returns the reason why a server accepts no changes any more; "" if an error has another cause.
 func Impaired(err error) string {
 	switch {
 	case errors.Is(err, store.ErrElsewhere):

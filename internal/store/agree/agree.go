@@ -1,4 +1,4 @@
-// Package agree compares rows that follow from others with those that are stored.
+// Package agree compares stored rows with the rows derived from others.
 package agree
 
 import (
@@ -21,8 +21,8 @@ type Rows struct {
 // maxMemory bounds the rows that are sorted in memory, in bytes.
 const maxMemory = 32 << 20
 
-// New returns rows without any. Where several rows are put under one key, join makes one value of two; nil takes the
-// greater one. memory is for those that are sorted in memory, in bytes; 0: as much as usual.
+// New returns an empty set of rows. If several rows are put under one key, join merges two values; nil takes the
+// greater one. memory is the memory for sorting, in bytes; 0: the default.
 func New(file string, memory int, join func(key, a, b []byte) []byte) *Rows {
 	if join == nil {
 		join = func(_, a, b []byte) []byte { return Greater(a, b) }
@@ -64,8 +64,8 @@ func (r *Rows) All() iter.Seq2[kv.Row, error] {
 
 // Difference is a row that is not as it follows from others.
 type Difference struct {
-	Key, Want, Have []byte // Want is nil where there should be none, Have where there is none
-	Lost            bool   // it is not known what the row was: nothing makes it again
+	Key, Want, Have []byte // Want is nil if there should be no row, Have if there is none
+	Lost            bool   // the row's content is unknown, and cannot be derived again
 }
 
 // Compare is [Compare] with the rows.
@@ -73,8 +73,8 @@ func (r *Rows) Compare(stored iter.Seq2[kv.Row, error], f func(d Difference) err
 	return Compare(r.All(), stored, f)
 }
 
-// Compare calls f with each row that is stored otherwise than it follows. Both come in the order of keys; a row need be
-// valid until the next one.
+// Compare calls f with each stored row that differs from the derived one. Both sequences are sorted by key; a row need
+// be valid until the next one only.
 func Compare(follows, stored iter.Seq2[kv.Row, error], f func(d Difference) error) error {
 	for p, err := range seq.Pairs(follows, stored, func(w, h kv.Row) int { return bytes.Compare(w.Key, h.Key) }) {
 		switch {

@@ -11,17 +11,16 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Appender appends entries to the log of a collection, in one commit. Nothing else does: what is published, what is
-// loaded, what is published again, and what a replica passes on comes through it. So each entry has its place, its
-// time, its run, the state digest of its commit, the marks of what it supersedes, and its leaf in the tree of a log
-// that is signed.
+// Appender appends entries to the log of a collection, in one commit. All entries come through it: published, loaded
+// and republished ones, and those of replicas. So each entry has its position, its time, its run, the state digest of
+// its commit, the marks of the entries that it supersedes, and its leaf in the tree of a signed log.
 type Appender struct {
 	C      *Collection
-	T      *txn.Tx // nil where the log is empty and nothing shows it yet: then nothing is superseded
+	T      *txn.Tx // nil if the log is empty and not visible yet: then nothing is superseded
 	Put    func(key, value []byte) error
 	Signed bool // the log has a tree
 
-	// What the entries are given that have no place yet.
+	// The properties of new entries.
 	Now          func() time.Time
 	Run          func() uint32
 	Digest       func() (string, error) // of the state after the commit
@@ -31,7 +30,7 @@ type Appender struct {
 	superseded []uint64 // first entries that were kept for the sake of their topics
 }
 
-// Append appends entries about some topics. last says that the commit ends with them: its last entry states the digest.
+// Append appends entries about some topics. last states that the commit ends with them: its last entry has the digest.
 func (a *Appender) Append(some []fragment.Entry, last bool) error {
 	for i := range some {
 		if i%expectedAtOnce == 0 {
@@ -86,8 +85,7 @@ func (a *Appender) sign(e *Entry) error {
 	return err
 }
 
-// supersede notes in an entry that is about to be published how it goes on from the entry of its
-// key before, and gives that up where it was kept for the key's sake.
+// supersede links a new entry to the previous entry of its key, and removes that if it was kept only for the key.
 func (a *Appender) supersede(e *Entry) error {
 	last, err := LastOf(a.T, a.C, e.TopicSI)
 	if last == 0 || err != nil {
@@ -127,7 +125,7 @@ func At(t *txn.Tx, c *Collection, seq uint64) (*Entry, error) {
 	return &e, nil
 }
 
-// there is At for an entry that must be there.
+// there is At for an entry that must exist.
 func there(t *txn.Tx, c *Collection, seq uint64) (*Entry, error) {
 	e, err := At(t, c, seq)
 	if e == nil && err == nil {
@@ -155,14 +153,14 @@ func LastEntry(t *txn.Tx, c *Collection, topicSI fragment.Ref) (*Entry, error) {
 	switch {
 	case seq == 0 || err != nil:
 		return nil, err
-	case c.isFirst(seq): // its block says no more
+	case c.isFirst(seq): // its block has no more data
 		e := c.Beginning.entry(seq, topicSI)
 		return &e, nil
 	}
 	return there(t, c, seq)
 }
 
-// Before returns the sequence of the last entry before seq that is there, 0 for none.
+// Before returns the sequence of the last existing entry before seq, 0 for none.
 func Before(t *txn.Tx, c *Collection, seq uint64) (uint64, error) {
 	if !c.isFirst(seq - 1) {
 		for r, err := range t.Descend(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, seq-1)) {
@@ -192,7 +190,7 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-// CompleteTree adds the leaves of so many entries that the tree lacks, at most.
+// CompleteTree adds missing leaves to the tree, for most entries at a time.
 func CompleteTree(t *txn.Tx, c *Collection, most uint64) error {
 	w := LogWriter{LogTree: LogTree{Tx: t, Log: c.Log()}, Put: t.Put}
 	last := min(c.Head, c.Hashed+most)
@@ -217,7 +215,7 @@ func CompleteTree(t *txn.Tx, c *Collection, most uint64) error {
 			return err
 		}
 	}
-	for c.Hashed < last { // of a log whose beginning is not there
+	for c.Hashed < last { // of a log without its beginning
 		if err := add(nil); err != nil {
 			return err
 		}

@@ -7,16 +7,16 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Offer says in which forms records are offered, from an entry on.
+// Offer holds the forms in which records are offered from an entry on.
 type Offer struct {
 	After uint64 // sequence of the entry before
 	Forms []xtm.Version
 }
 
-// OfferIn begins to offer records in other forms. A record is offered in those that were in force at its last entry: so
-// documents of entries never change, and their readers learn of each record that is offered otherwise.
+// OfferIn begins to offer records in other forms. A record is offered in the forms in force at its last entry: so
+// documents of entries never change, and readers learn of each record whose forms change.
 func (c *Collection) OfferIn(forms []xtm.Version) {
-	slices.Sort(forms) // their order means nothing
+	slices.Sort(forms) // their order has no meaning
 	if slices.Equal(forms, c.RecordForms) {
 		return
 	}
@@ -30,7 +30,7 @@ func (c *Collection) OfferIn(forms []xtm.Version) {
 	c.Restating = true
 }
 
-// FormsOf returns the forms in which the record is offered whose last entry is e.
+// FormsOf returns the forms of the record whose last entry is e.
 func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	forms := c.RecordForms
 	for i := len(c.Offers) - 1; i >= 0; i-- {
@@ -44,8 +44,8 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	return forms
 }
 
-// Turns says from which entries on something holds: it begins, or ends, behind each of these sequences. What was in
-// force when an entry was published stays: so what entries say, and documents of them, never change.
+// Turns are the sequences after which a setting is switched on or off, alternately. The setting in force when an entry
+// was published stays valid for it, so entries and their documents never change.
 type Turns []uint64
 
 // holds reports whether it holds for an entry.
@@ -57,7 +57,7 @@ func (t Turns) holds(seq uint64) bool {
 	return n%2 == 1
 }
 
-// turned returns t where it holds behind an entry, or does not.
+// turned returns t with the setting on or off after an entry.
 func (t Turns) turned(on bool, head uint64) Turns {
 	if on == t.holds(head+1) {
 		return t
@@ -77,7 +77,7 @@ func (c *Collection) WasInRDF() bool { return len(c.RDFAfter) > 0 }
 // OffersRDF reports whether an entry is offered in RDF.
 func (c *Collection) OffersRDF(seq uint64) bool { return c.RDFAfter.holds(seq) }
 
-// OfferRDF begins to offer the map in RDF, or ends it; nil changes nothing.
+// OfferRDF begins or ends to offer the map in RDF; nil changes nothing.
 func (c *Collection) OfferRDF(on *bool) {
 	if on != nil {
 		c.RDFAfter = c.RDFAfter.turned(*on, c.Head)

@@ -28,7 +28,7 @@ type Collection struct {
 
 	Beginning *Beginning `json:",omitempty"` // the first entries, where they were loaded
 	Segments  []Segment  `json:",omitempty"` // of the fragments feed; none: all documents have the same size
-	// the commit from which on it is remembered what the records were (package past)
+	// the first commit from which on former records are kept (package past)
 	Remembered  uint64    `json:",omitempty"`
 	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
 	HorizonTime time.Time // of the last entry that is
@@ -44,7 +44,7 @@ type Collection struct {
 	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
 	Hidden bool   `json:",omitempty"` // it is not whole yet: nobody is to read it
 
-	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
+	// DerivedFrom names the collections and subscriptions of this node that it merges; none: it is not derived.
 	DerivedFrom []string `json:",omitempty"`
 	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes
 	Inputs      []Input  `json:",omitempty"` // what the names mean; none: they are bound by the next update
@@ -55,15 +55,15 @@ type Collection struct {
 	Replica *Replica `json:",omitempty"` // nil: the collection is written here
 }
 
-// Replica is what a collection has that serves on what a subscription of the node follows. The log is that of the
-// origin, entry by entry: the epoch, the sequences and the runs are the origin's.
+// Replica holds the data of a collection that serves the content of a subscription. Its log equals that of the origin,
+// entry by entry: the epoch, the sequences and the runs are the origin's.
 type Replica struct {
 	Origin  string      // URL of the fragments feed of the subscription's authority
 	Records keys.Source // the generation of the subscription's source
 	Partial bool        `json:",omitempty"` // the origin did not keep the beginning of its log any more
 
-	// Checkpoint is the last checkpoint of the origin that is of a state of the log, as a signed note, and Key the
-	// public key that has signed it. Both are "" where there is none.
+	// Checkpoint is the origin's last checkpoint of a state of the log, as a signed note, and Key the public key of its
+	// signature. Both are "" if there is none.
 	Checkpoint, Key string `json:",omitempty"`
 }
 
@@ -75,8 +75,8 @@ func (c *Collection) SourceKey() keys.Source {
 	return keys.Source{Number: c.Number, Generation: c.Generation}
 }
 
-// Log names what the collection keeps besides the records of the map. A replica has another one for each log that was
-// made of its origin's.
+// Log identifies the rows of the collection besides the records of the map. A replica has a new one for each log made
+// of its origin's.
 func (c *Collection) Log() keys.Source {
 	if c.Replica != nil {
 		return keys.Source{Number: c.Number, Generation: c.Generation}
@@ -90,7 +90,7 @@ func (c *Collection) Digest(t *txn.Tx) (string, error) {
 	return d.String(), err
 }
 
-// Get returns the collection with a name. It is txn.ErrNotFound if there is none, a [*FormerError] where there was one.
+// Get returns the collection with a name. It returns txn.ErrNotFound, or a [*FormerError] for a former name.
 func Get(t *txn.Tx, name string) (*Collection, error) {
 	found, err := Find(t, name)
 	if err != nil {
@@ -134,8 +134,8 @@ func Put(t *txn.Tx, c *Collection) error {
 // All returns all collections by name.
 func All(t *txn.Tx) ([]Collection, error) { return records.ListAs(t, keys.TableCollection, Decode) }
 
-// BeginEpochs gives each collection a new epoch, but for replicas, whose history is the origin's. It returns the new
-// ones by those before.
+// BeginEpochs gives each collection a new epoch, except replicas, whose history is the origin's. It returns the new
+// epochs by the former ones.
 func BeginEpochs(t *txn.Tx) (map[uuid.UUID]uuid.UUID, error) {
 	epochs := map[uuid.UUID]uuid.UUID{}
 	all, err := All(t)

@@ -1,4 +1,3 @@
-// Package collections has what a node publishes, as rows: the collections, and the entries of their logs. It knows how
-// entries are numbered, named and put into documents, and how they are read and written one by one. Package store says
-// when.
+// Package collections has the rows of a node's collections, and the entries of their logs: it numbers entries, names
+// them, assigns them to documents, and reads and writes them singly. Package store calls it.
 package collections

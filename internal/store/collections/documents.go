@@ -1,8 +1,7 @@
 package collections
 
-// The fragments feed is cut into documents of a fixed number of entries. When
-// the number changes, the documents that there are keep their boundaries: a
-// segment is a row of documents of the same size.
+// The fragments feed is divided into documents of a fixed number of entries. When the number changes, existing
+// documents keep their boundaries: a segment is a sequence of documents of the same size.
 
 // Segment is a row of documents of the fragments feed that have the same size.
 type Segment struct {
@@ -33,8 +32,7 @@ func (c *Collection) DocumentOf(seq uint64) uint64 {
 	return s.Document + (seq-s.Seq)/uint64(s.Size)
 }
 
-// Document returns the sequence of the first entry of document n, and how many
-// entries it has when it is full.
+// Document returns the sequence of the first entry of document n, and the number of its entries when it is full.
 func (c *Collection) Document(n uint64) (first, size uint64) {
 	segments := c.segments()
 	i := len(segments) - 1
@@ -45,7 +43,7 @@ func (c *Collection) Document(n uint64) (first, size uint64) {
 	return s.Seq + (n-s.Document)*uint64(s.Size), uint64(s.Size)
 }
 
-// ResizeDocuments makes the documents behind the open one hold size entries.
+// ResizeDocuments sets the number of entries of documents after the open one.
 func (c *Collection) ResizeDocuments(size int) {
 	segments, open := c.segments(), c.OpenDocument()
 	for len(segments) > 1 && segments[len(segments)-1].Document > open {

@@ -30,36 +30,35 @@ type Entry struct {
 	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
 	Title   string
 	Deleted bool `json:",omitempty"`
-	// Tombstone has the identifiers that a deletion lists besides the TopicSI; nil: there are no others, or none that
-	// is known.
+	// Tombstone has the identifiers of a deletion besides the TopicSI; nil: none, or not known.
 	Tombstone *fragment.Identity `json:",omitempty"`
 
-	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late
-	// says that it is not known, or not kept, what the origin says with it: the entry shows its topic as it is.
+	// Kept and Late are for replicas. Kept states that the origin's fragment is stored, because the records do not show
+	// it. Late states that the origin's fragment is unknown or not stored: the entry shows the present topic.
 	Kept bool `json:",omitempty"`
 	Late bool `json:",omitempty"`
 
-	// Covered says that a follower need not fetch the fragment: other entries of the commit have all that is new in it.
+	// Covered states that a follower need not fetch the fragment: other entries of the commit have its changes.
 	Covered bool `json:",omitempty"`
 
-	// Commit is the number of the commit that the entry belongs to, as the origin of a replica states it. Rendering is
-	// the way in which the origin writes what the entry says; 0 is [rendered.First].
+	// Commit is the number of the entry's commit, as the origin of a replica states it. Rendering is the version of the
+	// origin's output format of the fragment; 0 is [rendered.First].
 	Commit, Rendering uint64 `json:",omitempty"`
 
-	// Omits says that the origin of a replica leaves the instances out of the fragment.
+	// Omits states that the origin of a replica leaves the instances out of the fragment.
 	Omits bool `json:",omitempty"`
 
-	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
+	// Digest is the text of the state digest after a commit, in its last entry; "" in others.
 	Digest string `json:",omitempty"`
 
-	// entries of other logs that it comes from: URLs, or of this node [Collection.Path]
+	// the source entries in other logs: URLs, or [Collection.Path] for this node
 	Via      []string `json:",omitempty"`
 	Author   string   `json:",omitempty"` // who has made the change
 	Note     string   `json:",omitempty"` // why
 	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
 
-	// Untitled says that no title is stored with it: it is that of the topic as the entry shows it.
+	// Untitled states that no title is stored: the title is that of the topic in the entry's state.
 	Untitled bool `json:"-"`
 }
 
@@ -71,11 +70,11 @@ func (e *Entry) Describes() fragment.Ref {
 	return e.TopicSI
 }
 
-// Lives reports whether the key of the entry's TopicSI stands for a topic after it:
-// else that is deleted, or goes on under another key.
+// Lives reports whether the key of the entry's TopicSI identifies a topic after it; otherwise the topic is deleted, or
+// has another key.
 func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 
-// Form says how what an entry says is written, in a version of XTM.
+// Form returns the output format of an entry's fragment, in a version of XTM.
 func (c *Collection) Form(e *Entry, version xtm.Version) fragment.Form {
 	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.LeavesOut(e)}
 }
@@ -83,10 +82,10 @@ func (c *Collection) Form(e *Entry, version xtm.Version) fragment.Form {
 // LeavesOut reports whether the fragment of an entry leaves out the instances of a class.
 func (c *Collection) LeavesOut(e *Entry) bool { return e.Omits || c.Omits.holds(e.Seq) }
 
-// RenderedBy returns the version of the rendering by which what the entry says is written.
+// RenderedBy returns the version of the output format of the entry's fragment.
 func (e *Entry) RenderedBy() uint64 { return cmp.Or(e.Rendering, rendered.First) }
 
-// CanBeWritten reports whether this program writes what the entry says by that version.
+// CanBeWritten reports whether this program supports that version.
 func (e *Entry) CanBeWritten() bool { return rendered.Knows(e.RenderedBy()) }
 
 // Deletes returns the identifiers that the fragment of an entry that deletes lists.
@@ -104,8 +103,7 @@ func (e *Entry) Bury(id fragment.Identity) {
 	}
 }
 
-// next makes the next entry of the log.
-// Times are those of commits, and strictly increase whatever the clock does.
+// next returns the next entry of the log. Times are those of commits, and strictly increase, whatever the clock shows.
 func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	now = now.UTC().Truncate(time.Microsecond)
 	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
@@ -125,17 +123,17 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	return entry
 }
 
-// SetTitle sets the title of an entry with which none is stored, as the log keeps titles.
+// SetTitle sets the title of an entry without a stored one, shortened as in the log.
 func (e *Entry) SetTitle(title string) { e.Title, e.Untitled = shortTitle(title), false }
 
-// Languages returns those that the titles of the collection are in, where topics have names in them.
+// Languages returns the preferred languages of the collection's titles.
 func (c *Collection) Languages() titles.Languages { return titles.Accepted(c.Language) }
 
-// FirstLanguages returns those in which the titles of entries are that were loaded, whatever the setting is now.
+// FirstLanguages returns the languages of the titles of loaded entries, which later settings do not change.
 func (c *Collection) FirstLanguages() titles.Languages { return titles.Accepted(c.Beginning.Language) }
 
-// Entitle sets the titles of the entries of a change that delete topics, or else of all others, in the language of the
-// collection. The state is that of before the deletions, and after all else.
+// Entitle sets the titles of the entries of a change in the language of the collection: of those that delete topics,
+// from the state before, or of all others, from the state after.
 func (c *Collection) Entitle(
 	entries []fragment.Entry, deleting bool, title func(topicSI fragment.Ref, languages ...string) (string, error),
 ) (err error) {
@@ -181,7 +179,7 @@ func hashKey(c *Collection, h fragment.Hash) []byte {
 	return append(c.Log().Key(keys.TableKey), h[:]...)
 }
 
-// LastRow returns what such a row says.
+// LastRow returns the value of such a row.
 func LastRow(seq uint64) []byte { return binary.AppendUvarint(nil, seq) }
 
 // InLastRow returns the sequence that such a row states.
@@ -211,13 +209,13 @@ func (e *Entry) Leaf() []byte {
 	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Covered, e.Digest)
 }
 
-// forgetShown removes the fragment that is kept beside an entry.
+// forgetShown removes the stored fragment of an entry.
 func forgetShown(t *txn.Tx, c *Collection, seq uint64) error {
 	return t.Delete(c.Log().Numbered(keys.TableFragment, seq))
 }
 
-// Prune removes the entries behind the horizon up to a sequence, but for those that are the last of their keys, and
-// moves the horizon there. What is kept beside all of them goes.
+// Prune removes the entries after the horizon up to a sequence, except the last ones of their keys, and moves the
+// horizon there. It removes the data stored with each of them.
 func Prune(t *txn.Tx, c *Collection, to uint64) error {
 	var gone []uint64
 	next := c.Horizon + 1
@@ -265,8 +263,7 @@ func noEntry(c *Collection, seq uint64) error {
 	return fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, seq, c.Name)
 }
 
-// maxLabel is the number of characters after which labels are cut off: names can be longer than what readers take of a
-// feed.
+// maxLabel is the number of characters of labels, because names can be longer than feed readers accept.
 const maxLabel = 200
 
 // Named reports whether the title of an entry is a name.
@@ -274,7 +271,7 @@ func (e *Entry) Named() bool {
 	return strings.TrimSpace(e.Title) != "" && iri.Shown(e.Title) != e.TopicSI.String()
 }
 
-// Label returns something to show for an entry, whatever the topic is called.
+// Label returns a text to show for an entry, even if the topic has no name.
 func (e *Entry) Label() string {
 	if !e.Named() {
 		return titles.Closed(titles.Cut(words.Short(string(e.TopicSI)), maxLabel))

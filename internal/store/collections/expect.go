@@ -5,11 +5,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// expectedAtOnce is of how many entries is asked at once what they supersede, where each question to the engine takes
-// its time.
+// expectedAtOnce is the number of entries whose superseded ones are prefetched at a time, if each read is a network
+// round trip.
 const expectedAtOnce = 500
 
-// expect asks ahead for the last entries of the keys of some entries that are to be appended.
+// expect prefetches the last entries of the keys of entries to append.
 func (a *Appender) expect(some []fragment.Entry) error {
 	if a.T == nil || !a.T.Distant() {
 		return nil
@@ -30,7 +30,7 @@ func (a *Appender) expect(some []fragment.Entry) error {
 		case last == 0:
 		case !a.C.isFirst(last):
 			log = append(log, a.C.Log().Numbered(keys.TableLog, last))
-		case last <= a.C.Horizon: // else it is known what that says
+		case last <= a.C.Horizon: // otherwise its data is known
 			log = append(log, a.C.Log().Numbered(keys.TableFirst, blockStart(last)))
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Filter says what of its inputs a derived collection has. Topics are named by subject identifiers. An empty list lets
-// all pass.
+// Filter selects the content of inputs for a derived collection. Topics are named by subject identifiers. An empty list
+// selects all.
 type Filter struct {
 	Types            []fragment.Ref `json:"types,omitempty"`            // of topics
 	Within           []fragment.Ref `json:"within,omitempty"`           // concepts and schemes: topics are below one
@@ -57,7 +57,7 @@ func Themes(language string) (all []fragment.Ref) {
 	return all
 }
 
-// Normalize puts the identifiers in order, as IRIs are in RDF: those in normal form stay so. Nothing else may be given.
+// Normalize sorts the identifiers, and validates them as IRIs of RDF; those in normal form are unchanged.
 func (f *Filter) Normalize() error {
 	for i, tag := range f.Languages {
 		known, err := titles.ParseLanguage(tag)

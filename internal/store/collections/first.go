@@ -12,11 +12,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A collection that is created with a map has an entry for each topic of it. They differ in their TopicSIs alone. So
-// these are stored, many in a row, and what the entries have in common stands once.
+// A collection that is created with a map has an entry for each of its topics. They differ only in their TopicSIs. So a
+// row stores these of many entries, and the common properties are stored once.
 
-// Beginning is what the first entries of a log have in common, where they were loaded. Their sequences are 1 to
-// Entries. They are one commit.
+// Beginning holds the common properties of the loaded first entries of a log. Their sequences are 1 to Entries. They
+// are one commit.
 type Beginning struct {
 	Entries      uint64
 	From         time.Time // of the first; each is a microsecond later than the one before
@@ -43,7 +43,7 @@ func (b *Beginning) entry(seq uint64, topicSI fragment.Ref) Entry {
 	return e
 }
 
-// Load appends the entries of the topics with which a log begins, of which there are so many. They become one commit.
+// Load appends the entries of the topics with which a log begins, as one commit.
 func (a *Appender) Load(topics int, topicSIs iter.Seq2[fragment.Ref, error]) error {
 	c := a.C
 	now := a.Now().UTC().Truncate(time.Microsecond)
@@ -86,15 +86,14 @@ func (a *Appender) Load(topics int, topicSIs iter.Seq2[fragment.Ref, error]) err
 	return rows.end()
 }
 
-// A block is a row with some of the first entries, which follow each other. Its key has the sequence of the first. The
-// value is
+// A block is a row with consecutive first entries. Its key has the sequence of the first. The value is
 //
-//	twice how many entries it is for, and one more if some of them are removed: as a varint
-//	if so: a bit for each, the least first, which is set for those that are there
-//	the TopicSIs of those that are there, as [keys.AppendShared] lists them
+// twice the number of its entries, plus one if some of them are removed: as a varint
+// if so: a bit for each, the least first, set for existing ones
+// the TopicSIs of existing ones, as [keys.AppendShared] lists them
 //
-// A block ends before each entry behind a multiple of blockSize. So the key is known of the block with an entry, unless
-// blocks are cut by their length.
+// A block ends before each entry after a multiple of blockSize. So the key of the block with an entry is known, unless
+// blocks are divided by length.
 const (
 	blockSize  = 256
 	blockBytes = 64 << 10 // from which on a block takes no more
@@ -145,7 +144,7 @@ type block struct {
 	there []byte // nil: all are
 	rest  []byte
 
-	read    uint64 // how many were looked at
+	read    uint64 // number of entries read
 	topicSI []byte // of the last one
 }
 
@@ -177,7 +176,7 @@ func (b *block) corrupt() error { return txn.Corrupt("first entries", b.row.Key,
 // has reports whether the block is for an entry, though that may be removed.
 func (b *block) has(seq uint64) bool { return b.first <= seq && seq < b.first+b.count }
 
-// next goes to the next entry that is there, with the TopicSI in b. It is 0 where there is none.
+// next advances to the next existing entry, and puts its TopicSI in b. It returns 0 at the end.
 func (b *block) next() (seq uint64, err error) {
 	for ; b.read < b.count; b.read++ {
 		if b.there != nil && b.there[b.read/8]&(1<<(b.read%8)) == 0 {
@@ -196,7 +195,7 @@ func (b *block) next() (seq uint64, err error) {
 	return 0, nil
 }
 
-// blockOf returns the block with an entry, which may be removed from it, nil for none.
+// blockOf returns the block that has or had an entry, nil for none.
 func blockOf(t *txn.Tx, c *Collection, seq uint64) (*block, error) {
 	key := c.Log().Numbered(keys.TableFirst, blockStart(seq))
 	b, err := blockAt(t, c, key)
@@ -272,7 +271,7 @@ func keptFirst(t *txn.Tx, c *Collection, from uint64, yield func(Entry, error) b
 	return true
 }
 
-// lastFirstBefore returns the sequence of the last of the first entries before seq that is there, 0 for none.
+// lastFirstBefore returns the sequence of the last existing first entry before seq, 0 for none.
 func lastFirstBefore(t *txn.Tx, c *Collection, seq uint64) (last uint64, err error) {
 	for r, err := range t.Descend(c.Log().Key(keys.TableFirst), c.Log().Numbered(keys.TableFirst, seq-1)) {
 		if err != nil {
@@ -294,8 +293,7 @@ func lastFirstBefore(t *txn.Tx, c *Collection, seq uint64) (last uint64, err err
 	return 0, nil
 }
 
-// removeFirst removes some of the first entries, of which the sequences ascend. A block goes with the last of its
-// entries.
+// removeFirst removes some of the first entries, in ascending order. It removes a block with the last of its entries.
 func removeFirst(t *txn.Tx, c *Collection, gone []uint64) error {
 	for len(gone) > 0 {
 		b, err := blockOf(t, c, gone[0])

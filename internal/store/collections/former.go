@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Former says what has become of a collection that had a name which no collection has now.
+// Former is the fate of a collection whose name no collection has now.
 type Former struct {
 	Name string    `json:"name"`
 	To   string    `json:"to,omitempty"` // the name that it has; "": it was deleted
@@ -18,7 +18,7 @@ type Former struct {
 	At   time.Time `json:"at"`
 }
 
-// FormerError says that no collection has a name any more. It is a [txn.ErrNotFound].
+// FormerError is the error for a name that no collection has any more. It is a [txn.ErrNotFound].
 type FormerError struct{ Former }
 
 func (e *FormerError) Error() string {
@@ -33,7 +33,7 @@ func (e *FormerError) Error() string {
 // Unwrap returns [txn.ErrNotFound].
 func (e *FormerError) Unwrap() error { return txn.ErrNotFound }
 
-// Leave notes what has become of a collection that had the name f.Name. Its former names do as that one does.
+// Leave records the fate of a collection with the name f.Name, also for its former names.
 func (c *Collection) Leave(t *txn.Tx, f Former) (err error) {
 	for _, name := range append(c.Former[:len(c.Former):len(c.Former)], f.Name) {
 		f.Name = name
@@ -51,7 +51,7 @@ func Free(t *txn.Tx, name, own string) error {
 	return f
 }
 
-// Forget has a name lead to nothing any more.
+// Forget makes a former name lead nowhere.
 func Forget(t *txn.Tx, name string) error { return t.Delete(keys.Name(keys.TableFormer, name)) }
 
 func former(t *txn.Tx, name string) (*FormerError, error) {

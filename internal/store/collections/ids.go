@@ -6,16 +6,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Identifiers of entries and addresses of documents must not name other content after the
-// data folder was put back to an older copy. The epoch and the sequence cannot tell: both
-// are in the copy. So each entry has a number that is random for each opening of the
-// database, its run, and identifiers and addresses contain it.
+// After the data folder was reset to an older copy, identifiers of entries and addresses of documents must not name
+// other content. The epoch and the sequence cannot ensure that, because both are in the copy. So each entry has a
+// number that is random for each opening of the database, its run, and identifiers and addresses contain it.
 
 // ID returns the identifier of an entry: a UUID of version 8 (RFC 9562 §5.8) made of the
 // run, 42 bits of the epoch and the sequence.
 func (c *Collection) ID(e *Entry) uuid.UUID { return c.IDOf(e.Run, e.Seq) }
 
-// Path returns the path of the entry with a run and a sequence, behind that of all collections.
+// Path returns the path of the entry with a run and a sequence, relative to that of all collections.
 func (c *Collection) Path(run uint32, seq uint64) string {
 	return c.Name + "/fragments/" + c.IDOf(run, seq).String()
 }
@@ -42,14 +41,14 @@ func (c *Collection) runIn(id uuid.UUID) uint32 {
 	return binary.BigEndian.Uint32(id[:]) ^ binary.BigEndian.Uint32(c.Epoch[:])
 }
 
-// RunOf returns the run in what History has returned, and whether that is of this epoch.
+// RunOf returns the run in a result of History, and whether that is of this epoch.
 func (c *Collection) RunOf(history uuid.UUID) (run uint32, ok bool) {
 	run = c.runIn(history)
 	return run, c.History(run) == history
 }
 
 // SequenceOf is the inverse of [Collection.ID]: it returns the run and the sequence in the identifier of an entry. ok
-// says whether the identifier is one of this epoch.
+// reports whether the identifier is of this epoch.
 func (c *Collection) SequenceOf(id uuid.UUID) (run uint32, seq uint64, ok bool) {
 	for _, b := range id[10:] {
 		seq = seq<<8 | uint64(b)

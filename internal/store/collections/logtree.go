@@ -11,13 +11,13 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// ErrHashMissing says that a hash of the tree is not there.
+// ErrHashMissing is the error for a missing hash of the tree.
 var ErrHashMissing = errors.New("a hash is missing")
 
 // LogTree is the tree of a collection's log, as a transaction has it.
 type LogTree struct {
 	Tx  *txn.Tx
-	Log keys.Source // what the collection keeps, see [Collection.Log]
+	Log keys.Source // the number of the log's rows, see [Collection.Log]
 }
 
 func (t LogTree) key(index int64) []byte {
@@ -40,7 +40,7 @@ func (t LogTree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return all, nil
 }
 
-// LogWriter appends leaves to a tree. It keeps what the next leaf needs of the hashes that it has written.
+// LogWriter appends leaves to a tree. It keeps the written hashes that the next leaf needs.
 type LogWriter struct {
 	LogTree
 	Put  func(key, value []byte) error

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Owner is an extension that alone publishes a collection. Without the extension nobody does.
+// Owner is the extension that alone may publish a collection. Without the extension it is read-only.
 type Owner struct {
 	Extension string // its name
-	Says      string // behind the name of the collection: why others cannot write it, and what to write instead
+	Says      string // text after the collection's name: why others cannot write it, and the alternative
 }
 
-// ReadOnlyError says that a collection is not written here, or not by this writer. Nothing was changed.
+// ReadOnlyError is the error for a collection that is not written here, or not by this writer. Nothing was changed.
 type ReadOnlyError struct {
 	Name   string
 	Origin string // URL of the fragments feed of the collection to write instead, "" for none
-	says   string // behind the name
+	says   string // text after the name
 }
 
 func (e *ReadOnlyError) Error() string {
@@ -36,8 +36,7 @@ func (c *Collection) Writable() error {
 	return nil
 }
 
-// Bound returns a [*ReadOnlyError] where the collection has a setting that binds and is not among those that the
-// program knows.
+// Bound returns a [*ReadOnlyError] if the collection has a binding setting that the program does not know.
 func (c *Collection) Bound(known []Setting) error {
 	for key := range c.Ext {
 		lacking, _, binds := strings.Cut(key, "!")
@@ -49,8 +48,7 @@ func (c *Collection) Bound(known []Setting) error {
 	return nil
 }
 
-// WritableBy returns a [*ReadOnlyError] where the collection is not written here, or not by an extension; "" for all
-// others who may write.
+// WritableBy returns a [*ReadOnlyError] if an extension, or for "" any other writer, may not write the collection here.
 func (c *Collection) WritableBy(extension string) error {
 	if c.Owner != nil && c.Owner.Extension != extension {
 		return &ReadOnlyError{Name: c.Name, says: c.Owner.Says}

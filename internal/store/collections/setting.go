@@ -18,16 +18,16 @@ import (
 type Setting struct {
 	Name  string   // in JSON: "keepFor", of the flag --keep-for
 	Usage string   // of the flag
-	OneOf []string // what it may be, or have; none: anything
+	OneOf []string // possible values, or list items; none: any
 	Most  int64    // that a number may be; 0: any
-	// Publishes says that it decides on what is published. A replica has what its origin has.
+	// Publishes states that it affects the published content. A replica has its origin's value.
 	Publishes bool
 
 	// Field points to the setting in those of the core.
 	Field func(*Settings) any
 
-	// A setting without Field is kept for an extension. A collection has Default where nothing else is set. A replica has
-	// the zero value then, where the setting Publishes.
+	// Extension names the extension of a setting without Field. Default is the default of a collection. That of a
+	// replica is the zero value if the setting Publishes.
 	Extension string
 	Default   any
 	Binds     bool // a program that does not know it must not publish the collection
@@ -108,7 +108,7 @@ func (x *Setting) Flag() string {
 	return flag.String()
 }
 
-// key returns the name in [Settings.Ext]. That of a setting which binds can be told from others without knowing it.
+// key returns the name in [Settings.Ext]. It shows that a setting binds, also to programs that do not know it.
 func (x *Setting) key() string {
 	if x.Binds {
 		return x.Extension + "!" + x.Name
@@ -143,7 +143,7 @@ func (x *Setting) Set(s *Settings, value json.RawMessage) error {
 		return nil
 	}
 	place := x.place(s)
-	given := reflect.New(place.Type().Elem()) // what is there is not written over: others may have it
+	given := reflect.New(place.Type().Elem()) // do not overwrite the present value, which others may share
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(value, given.Interface()); {
 	case errors.As(err, &wrong):
@@ -195,7 +195,7 @@ func (c *Collection) Shown(all []Setting) (map[string]json.RawMessage, error) {
 	return shown, nil
 }
 
-// Republishes reports whether a replica with other settings would publish something else than its origin.
+// Republishes reports whether other settings would make a replica publish something else than its origin.
 func (c *Collection) Republishes(next Settings, all []Setting) bool {
 	as := *c
 	if as.Settings = next; next.RDF != nil && *next.RDF == c.InRDF() {

@@ -16,14 +16,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Settings are what the owner of a collection may change at any time. Zero
-// values leave a choice to the server.
+// Settings are the settings that the owner of a collection may change at any time. For zero values the server decides.
 type Settings struct {
 	Title   string `json:",omitempty"`
 	Summary string `json:",omitempty"`
 
-	// Language is that of the titles of topics, a tag (BCP 47): of their names those in it come first. ""
-	// becomes that of most names of the first version that has any in a language.
+	// Language is the language of the titles of topics, a tag (BCP 47): names in it are preferred. "" is replaced by
+	// the language of most names of the first version that has any with one.
 	Language string `json:",omitempty"`
 
 	// DocumentSize is the number of entries in an archive document of the
@@ -33,11 +32,11 @@ type Settings struct {
 	// OmitInstances leaves the instances out of the fragments of classes.
 	OmitInstances bool `json:",omitempty"`
 
-	// RecordForms are the forms in which the records of topics are offered; none
-	// means all of Forms. Fragments and snapshots are available in all of them.
+	// RecordForms are the forms in which the records of topics are offered; none means all of Forms. Fragments and
+	// snapshots are available in all of them.
 	RecordForms []xtm.Version `json:",omitempty"`
 
-	// RDF says whether fragments and snapshots are available in RDF, too; nil: if the first version of the map is RDF.
+	// RDF makes fragments and snapshots available in RDF, too; nil: if the first version of the map is RDF.
 	RDF *bool `json:",omitempty"`
 
 	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
@@ -47,7 +46,7 @@ type Settings struct {
 	KeepEntries uint64        `json:",omitempty"` // how many of the last entries are kept
 	KeepFor     time.Duration `json:",omitempty"` // how long entries are kept
 
-	// Sign is the path of the key file with which checkpoints of the log are signed; none: they are not.
+	// Sign is the path of the key file that signs checkpoints of the log; "": they are not signed.
 	Sign string `json:",omitempty"`
 
 	Mirrors []string `json:",omitempty"` // URLs under which others serve the collection, the preferred first

@@ -43,13 +43,13 @@ func (s *Snapshot) State(t *txn.Tx, c *Collection) (err error) {
 	return err
 }
 
-// List adds a snapshot to those that are listed.
+// List adds a snapshot to the list.
 func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
 	return t.PutJSON(c.Log().Numbered(keys.TableSnapshot, s.Seq), s)
 }
 
-// ErrLost says that the file of a snapshot is missing, or is another one than was written.
-// DropLostSnapshots takes the snapshot off the list.
+// ErrLost is the error for a snapshot file that is missing or was replaced. DropLostSnapshots removes the snapshot from
+// the list.
 var ErrLost = errors.New("the file of a snapshot is lost")
 
 // GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1).

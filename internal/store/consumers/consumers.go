@@ -1,6 +1,6 @@
-// Package consumers keeps which consumers outside of the store read what the commits of collections and subscriptions
-// change, and how far each has come. The rows are among the names: so a commit that begins to remember what the records
-// of a source were, and one that adds a consumer of it, see each other.
+// Package consumers stores the consumers outside of the store that read the changes of collections and subscriptions,
+// with their positions. The rows are among the names, so commits that begin to keep former records of a source, and
+// those that add a consumer of it, conflict.
 package consumers
 
 import (
@@ -19,15 +19,15 @@ type Consumer struct {
 	Source string // the name of the collection or subscription
 	Number uint32 // of the source that the cursor is of
 	past.Cursor
-	// Kept is what the consumer keeps. The store knows nothing of it.
+	// Kept is the consumer's data, opaque to the store.
 	Kept json.RawMessage `json:",omitempty"`
-	// WithSource says that it ends with the subscription that it reads.
+	// WithSource states that it is removed with the subscription that it reads.
 	WithSource bool `json:",omitempty"`
 }
 
 func key(name string) []byte { return keys.Name(keys.TableConsumer, name) }
 
-// Get returns the consumer with a name. It is [txn.ErrNotFound] if there is none.
+// Get returns the consumer with a name. The error is [txn.ErrNotFound] if there is none.
 func Get(t *txn.Tx, name string) (*Consumer, error) {
 	var c Consumer
 	ok, err := t.GetJSON(key(name), &c)
@@ -40,7 +40,7 @@ func Get(t *txn.Tx, name string) (*Consumer, error) {
 // Put writes the row of a consumer.
 func Put(t *txn.Tx, c *Consumer) error { return t.PutJSON(key(c.Name), c) }
 
-// Delete removes the row of a consumer. What is remembered for it goes with the next commits of its source.
+// Delete removes the row of a consumer. Later commits of its source remove the records kept for it.
 func Delete(t *txn.Tx, name string) error { return t.Delete(key(name)) }
 
 // All returns all consumers by name.
@@ -48,8 +48,8 @@ func All(t *txn.Tx) ([]Consumer, error) {
 	return txn.List[Consumer](t, keys.Once(keys.TableConsumer), nil)
 }
 
-// Oldest returns the number of the last commit that all consumers of a source have read. Consumers of another
-// generation begin anew, and need nothing of this one: without others it is upTo. wanted says whether there is any
+// Oldest returns the number of the last commit that all consumers of a source have read. It ignores consumers of
+// another generation, because they start again; without others it returns upTo. wanted reports whether there is any
 // consumer.
 func Oldest(t *txn.Tx, id keys.Source, upTo uint64) (commit uint64, wanted bool, err error) {
 	all, err := All(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 )
 
-// findFolder reports whether there is a data folder at dir, whole or damaged. It looks for an
-// identity and for the files of a database, so neither an empty folder nor a folder of other
-// things is one. A file in its place, or the folder of the database itself, is an error.
+// findFolder reports whether there is a data folder at dir, complete or damaged. It looks for an identity and for the
+// files of a database, so neither an empty folder nor a folder of other files is one. A file in its place, or the
+// folder of the database itself, is an error.
 func findFolder(dir string) (found bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func findFolder(dir string) (found bool, err error) {
 	return len(snapshots) > 0, err
 }
 
-// notInside is an error where a new data folder at dir would be inside of another one.
+// notInside returns an error if a new data folder at dir would be inside of another one.
 func notInside(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

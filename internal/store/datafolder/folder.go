@@ -27,33 +27,32 @@ const (
 	SnapshotEnding = ".gz" // of the names of files in Snapshots
 )
 
-// Access is what a data folder is opened for.
+// Access is the purpose for which a data folder is opened.
 type Access int
 
 const (
-	// Create is reading and writing. The data folder is made where there is none.
+	// Create allows reading and writing. It creates a missing data folder.
 	Create Access = iota
 	// Write is reading and writing a data folder that is there.
 	Write
 	// Read is reading one that is there. Several processes can do it at the same time. What a
 	// crash has left is recovered first, for which the folder is opened for writing.
 	Read
-	// Restore is making a data folder of a backup. The folder must not be there. It is of no
-	// use to anybody, and nothing but rows may be written to it, until [Folder.Complete].
+	// Restore creates a data folder for a backup. The folder must not exist. It does not open otherwise, and only rows
+	// may be written to it, until [Folder.Complete].
 	Restore
 )
 
-// Options say which folder is locked, and how its database is opened. All are required but
-// Settings.
+// Options are the folder to lock, and the options of its database. All are required but Settings.
 type Options struct {
 	Dir    string
 	Access Access
 	Node   uuid.UUID // that a folder is of which is restored; default: a new one
-	Shared bool      // others may have it too, who only read
+	Shared bool      // other readers may have it open, too
 	Now    func() time.Time
 	Logger *slog.Logger
 
-	// Accept is asked whether the rows of the database fit the folder, before any is changed.
+	// Accept returns an error if the rows of the database do not fit the folder, before any is changed.
 	Accept func(*Folder, kv.Reader) error
 
 	Settings badger.Settings
@@ -63,7 +62,7 @@ type Options struct {
 type Folder struct {
 	options   Options
 	identity  *Identity
-	complete  atomic.Bool // as the identity says, for those who look while it is opened
+	complete  atomic.Bool // as in the identity, for concurrent readers while it is opened
 	made      bool        // there was no data folder
 	madeAll   bool        // nor an empty folder in its place
 	discarded bool
@@ -75,17 +74,16 @@ type Folder struct {
 // Unfinished is an error where a restore or a move into a data folder has begun and not ended.
 func Unfinished(dir string) error {
 	if id, err := ReadIdentity(dir); err != nil || id.Complete || id.Origin != Restored {
-		return nil // whatever else is wrong with it, Lock says
+		return nil // Lock reports other errors
 	}
 	return fmt.Errorf(
 		"the data folder at %s is not complete: a restore or a move into it was interrupted, or is under way: if none is, "+
 			"remove the folder, and restore or move again", dir)
 }
 
-// Lock locks a data folder and looks whether it is whole. It changes nothing, but makes
-// the folders where there is none and o asks for one. It is [ErrNoFolder] where there must be
-// one, [kv.ErrDamaged] where files are missing, short or of another node, and [badger.ErrLocked]
-// where another process has it.
+// Lock locks a data folder and checks that it is complete. It changes nothing, except that it creates missing folders
+// if o allows it. The error is [ErrNoFolder] if a required folder is missing, [kv.ErrDamaged] if files are missing,
+// short or of another node, and [badger.ErrLocked] if another process has it open.
 func Lock(o Options) (f *Folder, err error) {
 	found, err := findFolder(o.Dir)
 	if err != nil {
@@ -153,8 +151,8 @@ func (f *Folder) CheckPlace() error {
 // Inside returns a path that leads to the folder, also when it was moved, where the system has such paths.
 func (f *Folder) Inside() string { return f.place.Inside() }
 
-// markRestored makes a data folder that nothing opens until it is restored. It appears with its
-// identity: whatever kills this process leaves what was there before, or that.
+// markRestored creates a data folder that does not open until it is restored. It appears with its identity: a kill
+// leaves the former state or that.
 func markRestored(o Options) error {
 	above := filepath.Dir(filepath.Clean(o.Dir))
 	if err := os.MkdirAll(above, 0o700); err != nil {
@@ -179,8 +177,7 @@ func markRestored(o Options) error {
 	return nil
 }
 
-// remove removes what a new data folder has. Until it is done the folder is one that was never
-// made completely.
+// remove removes the files of a new data folder. Until it is done, the folder counts as one that was never complete.
 func (f *Folder) remove() error {
 	if err := f.CheckPlace(); err != nil {
 		return err
@@ -196,12 +193,12 @@ func (f *Folder) remove() error {
 		}
 	}
 	if f.madeAll {
-		_ = os.Remove(f.options.Dir) // somebody may have put something there
+		_ = os.Remove(f.options.Dir) // it may contain other files
 	}
 	return nil
 }
 
-// look finds out what is in a folder, and whether it is whole.
+// look reads the content of a folder, and checks that it is complete.
 func (f *Folder) look() (err error) {
 	f.identity, err = ReadIdentity(f.options.Dir)
 	switch {
@@ -212,7 +209,7 @@ func (f *Folder) look() (err error) {
 	case f.identity.Complete:
 		return WithRemedy(f.database.Inspect(f.identity.Node))
 	}
-	return nil // it was not created completely, so nothing is in it
+	return nil // it was never complete, so it is empty
 }
 
 // lookWithoutIdentity looks at a folder that is new, or has lost its identity.
@@ -232,7 +229,7 @@ func (f *Folder) lookWithoutIdentity() (err error) {
 	return damaged(filepath.Join(f.options.Dir, identityFile), "is missing")
 }
 
-// engineOptions say how the engine is opened, which looks at what is in the database first.
+// engineOptions returns the options of the engine, which first checks the content of the database.
 func (f *Folder) engineOptions(readOnly bool) badger.Options {
 	return badger.Options{
 		ReadOnly: readOnly, Logger: f.options.Logger, Settings: f.options.Settings, Node: f.identity.Node,
@@ -259,7 +256,7 @@ func (f *Folder) Prepare() error {
 	return nil
 }
 
-// tighten takes from others what they were let read of a data folder, such as by copying it.
+// tighten removes read permissions of other users on a data folder, which copying may add.
 func tighten(dir string) {
 	for _, name := range []string{Database, Snapshots, Scratch, "downloads", "resourcesync"} {
 		_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, d fs.DirEntry, err error) error {

@@ -15,15 +15,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// identityFile says whose a data folder is. It is written when the folder is made.
+// identityFile is the file with the identity of a data folder. It is written when the folder is created.
 const identityFile = "node.json"
 
 // identityFormat is the version of Identity, and of all that is in the folder. So a folder of an earlier format is
 // refused before its database is opened.
 const identityFormat = keys.FormatVersion
 
-// Identity says which node a data folder belongs to. The node stands in the database too, so
-// that a folder and a database of different nodes are never taken for one.
+// Identity identifies the node of a data folder. The database has the node, too, so that a folder and a database of
+// different nodes are never combined.
 type Identity struct {
 	Format   int       `json:"format"` // of the folder
 	Node     uuid.UUID `json:"node"`   // random; of its own for each folder that is created or restored
@@ -32,7 +32,7 @@ type Identity struct {
 	Complete bool      `json:"complete"` // false until the folder has all that it must have
 }
 
-// Origin says how a data folder came to be.
+// Origin is the way in which a data folder was created.
 type Origin string
 
 // The origins of data folders.
@@ -41,24 +41,24 @@ const (
 	Restored Origin = "restored" // from a backup
 )
 
-// ErrNoFolder says that there is no data folder where one must be.
+// ErrNoFolder is the error for a missing data folder.
 var ErrNoFolder = errors.New("no data folder")
 
 // remedy ends the messages of kv.ErrDamaged.
 const remedy = "Nothing was changed. Keep the folder, and restore it from a backup into a new one with \"restore\"; " +
 	"a subscriber can also subscribe again with another --data"
 
-// damaged returns a kv.ErrDamaged about a file of a data folder, with what to do.
+// damaged returns a kv.ErrDamaged about a file of a data folder, with the remedy.
 func damaged(path, format string, args ...any) error {
 	return WithRemedy(missing(path, format, args...))
 }
 
-// missing is damaged without what to do.
+// missing is damaged without the remedy.
 func missing(path, format string, args ...any) error {
 	return fmt.Errorf("%w: %s %s", kv.ErrDamaged, path, fmt.Sprintf(format, args...))
 }
 
-// WithRemedy adds to a [kv.ErrDamaged] what to do about a folder that was refused.
+// WithRemedy adds the remedy for a refused folder to a [kv.ErrDamaged].
 func WithRemedy(err error) error {
 	if errors.Is(err, kv.ErrDamaged) {
 		return fmt.Errorf("%w. %s", err, remedy)
@@ -66,7 +66,7 @@ func WithRemedy(err error) error {
 	return err
 }
 
-// ReadIdentity reads the identity of a data folder. It is fs.ErrNotExist where the folder has none.
+// ReadIdentity reads the identity of a data folder. The error is fs.ErrNotExist if the folder has none.
 func ReadIdentity(dir string) (*Identity, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)

@@ -16,7 +16,7 @@ func (f *Folder) Node() uuid.UUID { return f.identity.Node }
 // Made reports whether this process has made the folder.
 func (f *Folder) Made() bool { return f.made }
 
-// CanBeRead reports whether the folder has all that it must have, and there is nothing to recover.
+// CanBeRead reports whether the folder is complete, and no recovery is needed.
 func (f *Folder) CanBeRead() bool {
 	return f.identity.Complete && f.database.HasRecord() && !f.database.MustRecover()
 }
@@ -30,8 +30,8 @@ func (f *Folder) Open(readOnly bool) (engine *badger.Engine, err error) {
 	return f.open(f.engineOptions(readOnly))
 }
 
-// OpenFull is Open for reading only, where the disk is nearly full, which err says. What a crash has left is not
-// recovered but read where it is. It is err where more than reading is to be done.
+// OpenFull is Open for reading only, if the disk is nearly full, as err states. It does not recover from a crash, but
+// reads the data in place. It returns err if more than reading is needed.
 func (f *Folder) OpenFull(err error) (engine *badger.Engine, failed error) {
 	if !f.identity.Complete || !f.database.HasRecord() || !badger.CanShare {
 		f.Unlock()
@@ -44,7 +44,7 @@ func (f *Folder) OpenFull(err error) (engine *badger.Engine, failed error) {
 	o := f.engineOptions(true)
 	o.Refusal = err
 	engine, failed = f.open(o)
-	if errors.Is(failed, badger.ErrRecover) { // a large commit is to be carried out
+	if errors.Is(failed, badger.ErrRecover) { // a large commit must be completed
 		return nil, err
 	}
 	return engine, failed
@@ -58,8 +58,7 @@ func (f *Folder) open(o badger.Options) (engine *badger.Engine, err error) {
 	return f.engine, nil
 }
 
-// CheckNode looks whether the node that stands in the database, nil where there is none, is the
-// one that the folder belongs to.
+// CheckNode checks that the node in the database, nil if there is none, is that of the folder.
 func (f *Folder) CheckNode(node []byte) error {
 	database := filepath.Join(f.options.Dir, Database)
 	switch found, _ := uuid.FromBytes(node); {
@@ -72,8 +71,7 @@ func (f *Folder) CheckNode(node []byte) error {
 	return nil
 }
 
-// Complete says that the folder has all that it must have. The database is open, and the node
-// stands in it.
+// Complete marks the folder as complete. The database must be open, and have the node.
 func (f *Folder) Complete() error {
 	if err := f.engine.KeepRecord(f.identity.Node); err != nil {
 		return err

@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// MinFree is how many bytes must be free on the disk for a write to begin. Badger
-// maps its files into memory, and a full disk under such a file ends the process.
+// MinFree is the number of free bytes on the disk that a write requires. Badger maps its files into memory, and a full
+// disk under such a file ends the process.
 const MinFree = 64 << 20
 
 // CheckFreeSpace returns an error, which is ENOSPC, if the disk of a folder is nearly full.
 func CheckFreeSpace(dir string) error {
 	free, err := FreeBytes(dir)
-	if err != nil || free >= MinFree { // where nothing can be known, writing shows it
+	if err != nil || free >= MinFree { // if unknown, the write itself will fail
 		return nil
 	}
 	return fmt.Errorf(

@@ -4,7 +4,7 @@ package datafolder
 
 import "syscall"
 
-// FreeBytes returns how much this process may still write to the disk of a folder.
+// FreeBytes returns the number of bytes that this process may still write to the disk of a folder.
 func FreeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -15,19 +15,18 @@ import (
 // Input is a source from which a collection is derived.
 type Input struct {
 	ID    keys.Source
-	Since uint64 // the commit from which on it is remembered what the records were
-	// Silent says that the source is derived itself by now. What it says does not count; what it has changed before is
+	Since uint64 // the first commit from which on former records are kept
+	// Silent states that the source is derived itself now. Its statements do not count, but its earlier changes are
 	// read.
 	Silent bool
-	// it is another one where all that the source says has to be read once more, for other reasons than its commits
+	// a new value requires that all statements of the source are read again, for reasons other than commits
 	Anew uint64
 
-	// Via calls f with topics that commits have changed, and the entries by which they have: those with a number behind
-	// after, up to upTo.
+	// Via calls f with topics changed by commits after one, up to another, and the entries of the changes.
 	Via func(after, upTo uint64, f func(topic fragment.Ref, via string)) error
 }
 
-// read says how far an input is read.
+// read is the position up to which an input was read.
 type read struct {
 	past.Cursor
 	Anew uint64 `json:",omitempty"`
@@ -39,8 +38,7 @@ func readKey(number, input uint32) []byte {
 	return binary.BigEndian.AppendUint32(key(number, kindRead), input)
 }
 
-// Oldest returns the number of the last commit of a source that all have read who are derived from it, of what is
-// remembered of them.
+// Oldest returns the number of the last kept commit of a source that all collections derived from it have read.
 func Oldest(t *txn.Tx, numbers []uint32, id keys.Source) (commit uint64, err error) {
 	first := true
 	for _, n := range numbers {
@@ -50,7 +48,7 @@ func Oldest(t *txn.Tx, numbers []uint32, id keys.Source) (commit uint64, err err
 			return 0, err
 		}
 		if !ok || r.Generation != id.Generation {
-			continue // it begins anew
+			continue // it starts again
 		}
 		if first || r.Commit < commit {
 			commit, first = r.Commit, false
@@ -59,8 +57,8 @@ func Oldest(t *txn.Tx, numbers []uint32, id keys.Source) (commit uint64, err err
 	return commit, nil
 }
 
-// begin finds out which inputs are not those that were read, or have forgotten what they have changed since. All that
-// these say is read, and all that the collection says is derived again, as nobody knows what they do not say any more.
+// begin finds inputs that were replaced, or whose changes since the last read are not stored. It requests that all
+// their statements are read, and all of the collection derived again, because removed statements are unknown.
 func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 	number := own.Number
 	before := map[uint32]read{}
@@ -91,7 +89,7 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 		case !goesOn:
 			r = read{Cursor: head, Via: head.Commit}
 			err = readAll(t, number, in.ID, own)
-		case r.Anew != in.Anew: // what it says no more since it was read is among what it has changed
+		case r.Anew != in.Anew: // its changes include the statements removed since
 			err = readAll(t, number, in.ID)
 		default:
 			continue
@@ -111,7 +109,7 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 	return nil
 }
 
-// readAll has all that sources say read once more.
+// readAll requests that all statements of sources are read again.
 func readAll(t *txn.Tx, number uint32, sources ...keys.Source) error {
 	for _, id := range sources {
 		if err := Walk(t, number, id); err != nil {
@@ -121,7 +119,7 @@ func readAll(t *txn.Tx, number uint32, sources ...keys.Source) error {
 	return unsettle(t, number)
 }
 
-// end ends reading an input. All that the collection says is derived again, without it.
+// end ends reading an input. It requests that all of the collection is derived again, without it.
 func end(t *txn.Tx, own keys.Source, input uint32) error {
 	if err := readAll(t, own.Number, own); err != nil {
 		return err
@@ -129,7 +127,7 @@ func end(t *txn.Tx, own keys.Source, input uint32) error {
 	return t.Delete(readKey(own.Number, input))
 }
 
-// news is what inputs have changed.
+// news holds the changes of inputs.
 type news struct {
 	t       *txn.Tx
 	own     keys.Source // the collection
@@ -143,7 +141,7 @@ func (w *news) add(ref fragment.Ref, extent Extent) {
 	}
 }
 
-// read reads what an input has changed, until n topics are found. It reports whether there may be more.
+// read reads the changes of an input, until it has n topics. It reports whether there may be more.
 func (w *news) read(in *Input, n int) (more bool, err error) {
 	row := readKey(w.own.Number, in.ID.Number)
 	var at read
@@ -186,7 +184,7 @@ func (w *news) read(in *Input, n int) (more bool, err error) {
 	})
 }
 
-// mostVia is how many entries a topic keeps: the last ones.
+// mostVia is the number of entries that a topic keeps: the last ones.
 const mostVia = 10
 
 // part notes the topics that a part of a commit's changes affects.
@@ -223,8 +221,8 @@ func (w *news) part(id keys.Source, p *past.Part) error {
 	return nil
 }
 
-// topic notes that the record under a TopicSI has become another one, or none. uncertain says that it may have been
-// another one in between.
+// topic records that the record under a TopicSI has changed or was removed. uncertain states that it may have changed
+// in between.
 func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) error {
 	if uncertain {
 		w.add(ref, All)
@@ -239,8 +237,8 @@ func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) 
 	return identified(w.t, w.own.Number, was, is)
 }
 
-// extentOf says how much of a topic the change of its record affects. Changed associations are noted by themselves. But
-// they may refer to the topic by other identifiers, and a reifier may be another for them.
+// extentOf returns the extent to which the change of its record affects a topic. Changed associations are recorded
+// separately, but may refer to the topic by other identifiers, and may have another reifier then.
 func extentOf(was, next *fragment.Topic) Extent {
 	if was == nil || next == nil || was.HasReifiers() || next.HasReifiers() || !sameIdentifiers(was, next) {
 		return All
@@ -261,8 +259,8 @@ func reifiedOtherwise(was, next *fragment.Topic) bool {
 	return !bytes.Equal(reified(was), reified(next))
 }
 
-// association notes that an association of a player has become another one, or none. The rows of a large one only say
-// where it is: it is noted for all players by the row that has it.
+// association records that an association of a player has changed or was removed. For a large one, the row with its
+// content records it for all players.
 func (w *news) association(player fragment.Ref, both ...*fragment.Association) error {
 	w.add(player, All)
 	for _, a := range both {

@@ -1,7 +1,6 @@
-// Package derived keeps how far the collections that are derived from others have read what their inputs have changed
-// (package past). All of it is in rows of the collection, and moves in the commits that publish there: so nothing is
-// lost by a crash, the cost follows the change, and commits of inputs write nothing for those that are derived from
-// them.
+// Package derived stores the positions up to which derived collections have read the changes of their inputs (package
+// past). They are in rows of the collection, and move in its commits: so a crash loses nothing, the cost is
+// proportional to the change, and commits of inputs write nothing for derived collections.
 package derived
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What the rows of a derived collection are, by the byte behind its number.
+// The kinds of rows of a derived collection: the byte after its number.
 const (
 	kindRead  = 'p' // number of an input → [read] (JSON)
 	kindDirty = 'q' // place in the queue → subject identifier: the topic has to be derived again
@@ -22,12 +21,12 @@ const (
 	kindMeant = 'm' // → the topics that its filter meant in the last update (JSON)
 )
 
-// Extent says how much of a topic has to be derived again.
+// Extent is the part of a topic that must be derived again.
 type Extent byte
 
 // The extents.
 const (
-	All        Extent = 1 // who it is, what it says and what it plays in
+	All        Extent = 1 // its identity, its statements and its associations
 	Statements Extent = 2 // its names and occurrences
 )
 
@@ -41,8 +40,8 @@ func DerivedFrom(t *txn.Tx, input string) (numbers []uint32, err error) {
 	return numbers, err
 }
 
-// Begin lets the inputs know of a collection that is derived from them: what they change is remembered from now on. All
-// that they say is read.
+// Begin registers a derived collection with its inputs, whose changes are kept from now on. It requests that all their
+// statements are read.
 func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) error {
 	for _, input := range inputs {
 		all, err := DerivedFrom(t, input)
@@ -103,13 +102,13 @@ func Walk(t *txn.Tx, number uint32, id keys.Source) error {
 // Taken are topics that have to be derived again.
 type Taken struct {
 	All        []fragment.Ref
-	Statements []fragment.Ref            // nothing but their names and occurrences has to be
+	Statements []fragment.Ref            // topics of which only names and occurrences must be derived
 	Via        map[fragment.Ref][]string // the entries that have brought this about
-	More       bool                      // there are others
+	More       bool                      // there are further ones
 }
 
-// Take takes about n topics of a collection that have to be derived again: by its own queue, by what the inputs have
-// changed since they were read last, and by what has to be read as a whole. own is the collection itself.
+// Take takes about n topics of a collection that must be derived again: from its own queue, from changes of the inputs
+// since the last read, and from inputs to be read as a whole. own is the collection itself.
 func Take(t *txn.Tx, own keys.Source, inputs []Input, n int) (*Taken, error) {
 	number := own.Number
 	if err := begin(t, own, inputs); err != nil {

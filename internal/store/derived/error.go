@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error says that a collection is derived from others, so it cannot be an input of another.
+// Error is the error for a derived collection as an input of another one.
 type Error struct {
 	Name  string
 	From  []string // names, or the URLs of fragments feeds where a source that is followed is derived

@@ -13,7 +13,7 @@ type identities struct {
 	locators    []tmdm.Locator
 }
 
-// takeIdentities removes what is noted of identifiers, and returns it; nil if it is too much.
+// takeIdentities removes the recorded identifiers, and returns them; nil if they are too many.
 func takeIdentities(t *txn.Tx, number uint32) (*identities, error) {
 	rows, more, err := dequeue(t, number, kindIdentity, manyIdentities)
 	if err != nil {

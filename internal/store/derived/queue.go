@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A queue is rows of one kind, by their places. Where it begins and ends is known, since an engine may pass over all
-// rows that were removed on its way to the first that is there.
+// A queue is rows of one kind, by position. Its ends are stored, because an engine may pass over all removed rows on
+// its way to the first existing one.
 
 // kindQueue is → [ends], by the kind of the rows.
 const kindQueue = 'e'
@@ -36,7 +36,7 @@ func enqueue(t *txn.Tx, number uint32, kind byte, value []byte) error {
 	return t.PutJSON(queue(number, kind), q)
 }
 
-// dequeue removes up to n rows from the beginning, and returns them. more says that there are others.
+// dequeue removes up to n rows from the beginning, and returns them. more reports whether others remain.
 func dequeue(t *txn.Tx, number uint32, kind byte, n int) (values [][]byte, more bool, err error) {
 	var q ends
 	if _, err := t.GetJSON(queue(number, kind), &q); err != nil || q.First == q.Next {

@@ -14,9 +14,9 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What a view finds out about reifiers depends on the statements of its inputs that are reified, and on the topics that
-// these mention. Reading all of them for each change would cost as much as reading the inputs. So the settlements are
-// kept, and used until a change may affect them. These are the kinds of rows.
+// The settlements of a view about reifiers depend on the reified statements of its inputs, and on the topics that these
+// mention. Reading all of them for each change would cost as much as reading the inputs. So the settlements are stored,
+// and used until a change may affect them. These are the kinds of rows.
 const (
 	kindSettled   = 'r' // → [settled]: what follows holds for the inputs as they were, but for what these rows say:
 	kindUnsettled = 'u' // 1 → reified statements have changed
@@ -33,11 +33,11 @@ const (
 	locator         = 'l' // a subject locator
 )
 
-// manyIdentities is of how many identifiers is found out whether it matters that they changed. If there are more, all
-// that is reified is read.
+// manyIdentities is the number of changed identifiers that are checked for effects. If there are more, all reified
+// statements are read.
 const manyIdentities = 4000
 
-// manyAssociations is how many associations of a topic are read to find that out.
+// manyAssociations is the number of associations of a topic that are read for this check.
 const manyAssociations = 200
 
 type settled struct {
@@ -58,7 +58,7 @@ func sameIdentifiers(a, b *fragment.Topic) bool {
 	return slices.Equal(a.SubjectIdentifiers, b.SubjectIdentifiers) && slices.Equal(a.SubjectLocators, b.SubjectLocators)
 }
 
-// identified notes the identifiers of a record that is about to become another one, if these change.
+// identified records the identifiers of a record that is about to change, if they change.
 func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
 	if was != nil && next != nil && sameIdentifiers(was, next) {
 		return nil
@@ -88,8 +88,8 @@ func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
 	return nil
 }
 
-// Settle has the view use the settlements that are kept, if they still hold. Otherwise it keeps those that the view
-// finds out, and returns the topics that the differences affect.
+// Settle makes the view use the stored settlements if they are still valid. Otherwise it stores those that the view
+// computes, and returns the topics affected by the differences.
 func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, err error) {
 	var result settled
 	known, err := t.GetJSON(key(number, kindSettled), &result)
@@ -134,7 +134,7 @@ func chosenBefore(t *txn.Tx, number uint32) (map[string]fragment.Ref, error) {
 	return all, nil
 }
 
-// settle keeps what the view finds out.
+// settle stores the settlements that the view computes.
 func settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, err error) {
 	all, err := view.Settlements()
 	if err != nil {

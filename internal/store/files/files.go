@@ -21,34 +21,32 @@ import (
 	"time"
 )
 
-// Store keeps files under names. It is safe for concurrent use, also by several processes where
-// they share what it keeps them in.
+// Store stores files under names. It is safe for concurrent use, also by several processes that share the storage.
 type Store interface {
 	// Create begins a file. Nobody sees it before [Writer.Commit].
 	Create(ctx context.Context, name string) (Writer, error)
 
-	// Open opens a file. It is [fs.ErrNotExist] where there is none. What is open stays readable,
-	// for an hour at least, when the file is removed. It is of no use once ctx has ended.
+	// Open opens a file. The error is [fs.ErrNotExist] if there is none. An open file stays readable for an hour at
+	// least after it is removed, but not after ctx has ended.
 	Open(ctx context.Context, name string) (File, error)
 
-	// List iterates over the files whose names begin with a prefix, which begins with one of the
-	// [Areas]. Files that come or go meanwhile may show or not.
+	// List iterates over the files whose names have a prefix, which begins with one of the [Areas]. It may or may not
+	// include files added or removed meanwhile.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
 	// Remove removes a file, if it is there.
 	Remove(ctx context.Context, name string) error
 
-	// Sweep removes what is no file: what writers that began before a time, and were neither
-	// committed nor cancelled, have left, and what removed files still take. If other processes may
-	// be writing, the time is to be [Unfinished] ago or longer.
+	// Sweep removes the remains of writers that began before a time, and were neither committed nor cancelled, and of
+	// removed files. If other processes may be writing, the time must be [Unfinished] ago or longer.
 	Sweep(ctx context.Context, before time.Time) error
 }
 
 // Writer writes a file. It is not safe for concurrent use.
 type Writer interface {
 	io.Writer
-	// Commit shows the file as a whole, in place of another one of the name. It is durable then.
-	// After an error there is no new file.
+	// Commit makes the whole file visible in place of another one of the name, durably. After an error there is no new
+	// file.
 	Commit() error
 	// Cancel gives the file up, unless it is committed. Each writer is committed or cancelled; both
 	// is fine.
@@ -62,14 +60,14 @@ type File interface {
 	Size() int64 // in bytes
 }
 
-// Info says what there is of a file.
+// Info describes a file.
 type Info struct {
 	Name string
 	Size int64     // in bytes
 	Made time.Time // when it was begun, or committed
 }
 
-// Unfinished is how long a file may take to be written, where others may take the writer for dead.
+// Unfinished is the time limit for writing a file, after which others may take the writer for dead.
 const Unfinished = 24 * time.Hour
 
 // What names begin with, up to the first slash.
@@ -104,7 +102,7 @@ func checkPrefix(prefix string) error {
 
 func missing(name string) error { return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist} }
 
-// All returns what there is of the files whose names begin with a prefix.
+// All returns descriptions of the files whose names have a prefix.
 func All(ctx context.Context, s Store, prefix string) (all []Info, err error) {
 	for f, err := range s.List(ctx, prefix) {
 		if err != nil {
@@ -115,7 +113,7 @@ func All(ctx context.Context, s Store, prefix string) (all []Info, err error) {
 	return all, nil
 }
 
-// RemoveAll removes all files whose names begin with a prefix.
+// RemoveAll removes all files whose names have a prefix.
 func RemoveAll(ctx context.Context, s Store, prefix string) error {
 	all, err := All(ctx, s, prefix)
 	for _, f := range all {
@@ -124,7 +122,7 @@ func RemoveAll(ctx context.Context, s Store, prefix string) error {
 	return err
 }
 
-// Size returns how many bytes the files have whose names begin with a prefix.
+// Size returns the total length in bytes of the files whose names have a prefix.
 func Size(ctx context.Context, s Store, prefix string) (bytes int64, err error) {
 	for f, err := range s.List(ctx, prefix) {
 		if err != nil {

@@ -146,7 +146,7 @@ func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 	}
 }
 
-// walk calls visit with each file and each folder whose name begins with a prefix. What goes meanwhile is passed over.
+// walk calls visit with each file and each folder whose name has a prefix. It skips those removed meanwhile.
 func (f Folder) walk(ctx context.Context, prefix string, visit func(name string, entry fs.DirEntry) error) error {
 	err := filepath.WalkDir(f.path(path.Dir(prefix+"x")), func(at string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ func (f Folder) walk(ctx context.Context, prefix string, visit func(name string,
 	return err
 }
 
-// Remove implements [Store]. It removes the folders of the file as well, if nothing else is in them.
+// Remove implements [Store]. It also removes the folders of the file that become empty.
 func (f Folder) Remove(_ context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (f Folder) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// removeEmpty removes a folder below an area, and those above, as far as nothing is in them.
+// removeEmpty removes a folder below an area, and those above, as long as they are empty.
 func (f Folder) removeEmpty(name string) {
 	for ; strings.Contains(name, "/"); name = path.Dir(name) {
 		emptying.Lock()

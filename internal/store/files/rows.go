@@ -16,11 +16,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Rows is a [Store] in the rows of an engine: a row for each file, and rows with its chunks. The
-// chunks are written first, under an identifier of their own. So a file shows as a whole, and one that
-// is removed or replaced can be read on until its chunks go, which is an hour later. A row for each file
-// that is being written, was written not long ago, or was removed, says when its chunks go unless it shows: of several
-// that were written under one name at the same time, one shows.
+// Rows is a [Store] in the rows of an engine: a row for each file, and rows with its chunks. The chunks are written
+// first, under their own identifier. So a file becomes visible as a whole, and a removed or replaced one stays readable
+// until its chunks are removed an hour later. A row for each file being written, recently written, or removed has the
+// time when its chunks are removed unless it is visible. Of several files written under one name at the same time, one
+// is visible.
 type Rows struct {
 	Engine kv.Engine
 	Now    func() time.Time
@@ -38,16 +38,16 @@ func In(s Store, reader kv.Reader) Store {
 	return s
 }
 
-// chunkSize is how many bytes a chunk has, but for the last one of a file. It was chosen by measuring
+// chunkSize is the length of a chunk in bytes, except the last one of a file. It was chosen by measuring
 // (docs/decisions/0021-files-of-several-nodes.md); only benchmarks set it.
 var chunkSize int64 = 256 << 10
 
-// lingering is how long the chunks of a removed file can still be read.
+// lingering is the time for which the chunks of a removed file can still be read.
 const lingering = time.Hour
 
-// row is what stands in the row of a file.
+// row is the value of the row of a file.
 type row struct {
-	ID    uuid.UUID // of its chunks; it tells when the file was begun (RFC 9562 §5.7, UUID Version 7)
+	ID    uuid.UUID // of its chunks; it contains the time of creation (RFC 9562 §5.7, UUID Version 7)
 	Size  int64     // in bytes
 	Chunk int64     // size of a chunk in bytes
 }
@@ -62,12 +62,12 @@ func chunkKey(id uuid.UUID, n int64) []byte {
 	return binary.BigEndian.AppendUint32(append(keys.Once(keys.TableChunk), id[:]...), uint32(n))
 }
 
-// goingKey is the key of the row that says from when on chunks are to go.
+// goingKey is the key of the row with the time when chunks are to be removed.
 func goingKey(due time.Time, id uuid.UUID) []byte {
 	return append(binary.BigEndian.AppendUint64(keys.Once(keys.TableGoingFile), uint64(due.UnixMilli())), id[:]...)
 }
 
-// unfinishedKey is the goingKey of a file that is begun now. It stays until the file shows when that time has come.
+// unfinishedKey is the goingKey of a file that is begun now. At its time, a file that is visible keeps its chunks.
 func (r *row) unfinishedKey() []byte { return goingKey(r.made().Add(Unfinished), r.ID) }
 
 // removedKey is the goingKey of a file that is removed now.
@@ -92,7 +92,7 @@ func (s Rows) Create(ctx context.Context, name string) (Writer, error) {
 	return w, nil
 }
 
-// newID returns an identifier that tells a time.
+// newID returns an identifier that contains a time.
 func newID(at time.Time) (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	binary.BigEndian.PutUint16(id[:], uint16(at.UnixMilli()>>32))
@@ -160,7 +160,7 @@ func (w *rowsWriter) Commit() error {
 	return w.show()
 }
 
-// show writes the row of the file. The chunks of the one that it replaces go in time.
+// show writes the row of the file. The chunks of the replaced file are removed later.
 func (w *rowsWriter) show() error {
 	before, err := w.store.find(w.ctx, w.name)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s Rows) drop(ctx context.Context, id uuid.UUID, going []byte) error {
 	})
 }
 
-// write writes a few rows. No version changes: what lists the files is committed apart.
+// write writes a few rows without a new version, because commits elsewhere list the files.
 func (s Rows) write(ctx context.Context, f func(kv.Writer) error) error {
 	bulk, err := s.Engine.Bulk(ctx)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s Rows) view(ctx context.Context, f func(kv.Reader) error) error {
 	return f(reader)
 }
 
-// find returns the row of a file, nil where there is none.
+// find returns the row of a file; nil if there is none.
 func (s Rows) find(ctx context.Context, name string) (found *row, err error) {
 	err = s.view(ctx, func(r kv.Reader) error {
 		value, err := r.Get(nameKey(name))
@@ -308,7 +308,7 @@ func (s Rows) Remove(ctx context.Context, name string) error {
 
 // Sweep implements [Store].
 func (s Rows) Sweep(ctx context.Context, before time.Time) error {
-	due := before.Add(Unfinished) // of writers that began before, and of what was removed an hour before now
+	due := before.Add(Unfinished) // for writers that began before that, and files removed an hour before now
 	going, shown := map[string]uuid.UUID{}, map[uuid.UUID]bool{}
 	err := s.view(ctx, func(r kv.Reader) error {
 		for each, err := range r.Range(keys.Once(keys.TableGoingFile), nil, false) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// rowsFile implements [File]. Each read takes a state of the engine of its own: slow readers hold none. The chunks stay
-// as they are as long as they are there.
+// rowsFile implements [File]. Each read uses its own state of the engine, so that slow readers hold none. Chunks do not
+// change while they exist.
 type rowsFile struct {
 	*io.SectionReader // over ReadAt
 	row
@@ -17,12 +17,12 @@ type rowsFile struct {
 	ctx   context.Context
 	name  string
 
-	begin  int64  // where in the file what was read last is
+	begin  int64  // offset in the file of the last chunk read
 	read   []byte // that
 	closed bool
 }
 
-// readAhead is how many chunks are asked for at once by who reads on from chunk to chunk.
+// readAhead is the number of chunks per read of sequential readers.
 const readAhead = 4
 
 // ReadAt implements [io.ReaderAt].
@@ -48,7 +48,7 @@ func (f *rowsFile) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// load reads a chunk, and some of those behind it where the one before was read last.
+// load reads a chunk, and some of the next ones if the previous chunk was read last.
 func (f *rowsFile) load(chunk int64) error {
 	most := int64(1)
 	if len(f.read) > 0 && f.begin+int64(len(f.read)) == chunk*f.Chunk {

@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 )
 
-// Advice says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
+// Advice returns which inputs of a derived collection are missing, and the remedy; "" if all exist.
 func Advice(c *collections.Collection, all []State) string {
 	var sentences, there, named []string
 	for _, s := range all {

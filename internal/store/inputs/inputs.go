@@ -19,10 +19,10 @@ import (
 type State struct {
 	collections.Input
 	Missing Missing // "": it is there
-	Derived bool    // it is derived itself by now, and says nothing
+	Derived bool    // it is derived itself now, and does not count
 }
 
-// Missing says why an input is not there.
+// Missing is the reason why an input is missing.
 type Missing string
 
 // The reasons.
@@ -32,7 +32,7 @@ const (
 	Loading Missing = "not loaded yet" // it was subscribed to again
 )
 
-// source is what others can be derived from.
+// source is a source that collections can be derived from.
 type source struct {
 	collections.Input
 	refused *derived.Error // why it cannot be an input; nil: it can
@@ -48,7 +48,7 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 	for i := range own {
 		c := &own[i]
 		if c.Replica != nil {
-			continue // it is what its subscription is
+			continue // it equals its subscription
 		}
 		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()},
 			records: new(c.SourceKey())}
@@ -85,7 +85,7 @@ func (all Known) States(c *collections.Collection) (list []State) {
 		case bound < 0 || now.Number == c.Inputs[bound].Number:
 		case now.Feed != c.Inputs[bound].Feed:
 			s.Missing = Another
-		case now.records == nil: // without what it says, the last state is right
+		case now.records == nil: // without its statements, the last state is kept
 			s.Missing = Loading
 		}
 		if s.Missing != "" && bound >= 0 {
@@ -102,12 +102,12 @@ func read(t *txn.Tx) (Known, error) {
 	return Among(own, followed), cmp.Or(err, unread)
 }
 
-// Bind returns what the inputs of a derived collection are now. all is false where one is missing.
+// Bind returns the present inputs of a derived collection. all is false if one is missing.
 func Bind(t *txn.Tx, c *collections.Collection) (now []collections.Input, all bool, err error) {
 	known, err := read(t)
 	all = true
 	for _, s := range known.States(c) {
-		now = append(now, s.Input) // without a number, if it was missing already when inputs were not bound yet
+		now = append(now, s.Input) // without a number if it was missing already when inputs were not bound yet
 		all = all && s.Missing == ""
 	}
 	return now, all, err
@@ -127,10 +127,10 @@ func Begin(t *txn.Tx, c *collections.Collection) error {
 	return bind(t, c, known, c.DerivedFrom)
 }
 
-// Extension is the name of what publishes derived collections.
+// Extension is the name of the extension that publishes derived collections.
 const Extension = "derive"
 
-// own has nobody else publish a derived collection.
+// own makes the extension the only publisher of a derived collection.
 func own(c *collections.Collection) {
 	c.Owner = &collections.Owner{Extension: Extension,
 		Says: fmt.Sprintf("is derived from %s and cannot be written: change these instead",
@@ -160,9 +160,9 @@ func bind(t *txn.Tx, c *collections.Collection, known Known, names []string) err
 	return derived.Begin(t, c.Number, names, ids)
 }
 
-// Again binds a derived collection to what has the names of its missing inputs now. Those that are not among names it
-// does without from now on. What the inputs said until now is derived again. All other inputs have to be among names,
-// and no new ones.
+// Again binds a derived collection to the present sources with the names of its missing inputs. It drops those that are
+// not in names. The statements of the former inputs are derived again. names must have all other inputs, and no new
+// ones.
 func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	if len(c.DerivedFrom) == 0 {
 		return &DecidedError{c.Name, true}
@@ -196,7 +196,7 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	return bind(t, c, known, bound)
 }
 
-// DecidedError says that a collection cannot be derived from others than it is.
+// DecidedError is the error for changing whether a collection is derived.
 type DecidedError struct {
 	Name  string
 	Other bool // it is a collection that is not derived
@@ -248,7 +248,7 @@ func Rename(t *txn.Tx, input *collections.Collection, to string) error {
 	return nil
 }
 
-// RenamedError says that a collection cannot have a name, since another is derived from what had it.
+// RenamedError is the error for a name whose former owner is an input of a derived collection.
 type RenamedError struct{ Name, Derived string }
 
 func (e *RenamedError) Error() string {
@@ -259,7 +259,7 @@ func (e *RenamedError) Error() string {
 // HTTPStatus is the status of the answer.
 func (e *RenamedError) HTTPStatus() int { return http.StatusConflict }
 
-// End prepares the removal of a collection: its inputs forget it, if there are any.
+// End prepares the removal of a collection: it unregisters it from its inputs.
 func End(t *txn.Tx, c *collections.Collection) error {
 	return derived.End(t, c.Number, c.DerivedFrom)
 }

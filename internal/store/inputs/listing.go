@@ -38,7 +38,7 @@ func (l *Listing) Except(names []string) []collections.Collection {
 	return some
 }
 
-// Followed returns the subscription with a name, nil where there is none.
+// Followed returns the subscription with a name; nil if there is none.
 func (l *Listing) Followed(name string) *sources.Subscription {
 	byName := func(s sources.Subscription, name string) int { return strings.Compare(s.Name, name) }
 	if i, found := slices.BinarySearchFunc(l.Subscriptions, name, byName); found {
@@ -93,8 +93,8 @@ type Lister struct {
 	followed tableRows[sources.Subscription]
 }
 
-// Listing returns what there is now. It costs nothing as long as nothing is committed, and it is the same pointer as
-// long as it says the same.
+// Listing returns the present listing. It caches the result until the next commit, and returns the same pointer while
+// the content is the same.
 func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	version, err := db.Version(ctx)
 	if err != nil {
@@ -127,8 +127,7 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	return l.last, nil
 }
 
-// tableRows are the rows of what has a name in a table, in the order of names, which are their keys, and what is in
-// them.
+// tableRows are the rows of a table by name, sorted by name, which is their key, with their content.
 type tableRows[T any] struct {
 	rows []kv.Row
 	all  []T

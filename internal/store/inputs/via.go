@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Name gives the entries of a change of a derived collection the entries of its inputs that they come from: those that
-// have changed one of the topic's identifiers in an input. state is as before the change.
+// Name sets in the entries of a change of a derived collection the source entries in its inputs: those that changed a
+// record with one of the topic's identifiers. state is the state before the change.
 func Name(state merge.State, c *fragment.Change, via map[fragment.Ref][]string) error {
 	if len(via) == 0 || c == nil {
 		return nil

@@ -2,10 +2,10 @@ package keys
 
 import "encoding/binary"
 
-// A list of keys of which each begins like the one before for the most part says of each how many bytes it shares with
-// that, how many more it has, as varints, and these.
+// A list of keys with long common prefixes has for each key the number of bytes that it shares with the previous one,
+// the number of further bytes, as varints, and these bytes.
 
-// AppendShared adds a key to a list, behind the last one.
+// AppendShared appends a key to a list; last is the previous key.
 func AppendShared(list, last, key []byte) []byte {
 	shared := 0
 	for shared < min(len(last), len(key)) && last[shared] == key[shared] {
@@ -15,8 +15,8 @@ func AppendShared(list, last, key []byte) []byte {
 	return append(list, key[shared:]...)
 }
 
-// NextShared returns the key with which a list begins, behind the last one, whose memory it takes, and the rest of the
-// list. ok is false for what is none.
+// NextShared returns the first key of a list after the key last, whose memory it reuses, and the rest of the list. ok
+// is false for an invalid list.
 func NextShared(list, last []byte) (key, rest []byte, ok bool) {
 	shared, n := binary.Uvarint(list)
 	length, m := binary.Uvarint(list[max(n, 0):])

@@ -1,12 +1,12 @@
-// Package leases has one of the processes that share a store do what one at a time must do: look after collections,
-// follow what is subscribed to, watch files.
+// Package leases assigns jobs to one of the processes that share a store: maintenance of collections, following
+// subscriptions, watching files.
 //
 // A lease is a row with the process that does a job, and a number that grows with each process that takes it (the
-// fencing number). A second row is its beat, which the holder raises again and again, in no commit, so that the version
-// of the state stays. A process that sees no new beat for a time takes the lease. It measures that time by its own
-// clock, never by comparing clocks.
+// fencing number). A second row is its heartbeat, which the holder raises repeatedly, without a commit, so that the
+// version of the state stays. A process that sees no new heartbeat for a time takes the lease. It measures that time by
+// its own clock, and never compares clocks.
 //
-// A holder that stood still may not know that it has lost its lease. So each commit of a job checks the number in the
+// A holder that was suspended may not know that it has lost its lease. So each commit of a job checks the number in the
 // same transaction.
 package leases
 
@@ -26,28 +26,28 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// ErrLost says that another process does the job now. Nothing was changed.
+// ErrLost is the error for a job that another process does now. Nothing was changed.
 var ErrLost = errors.New("another process has taken over: this one was silent for too long")
 
 // Lease is the row of a job.
 type Lease struct {
-	Holder uuid.UUID // a process; Nil: nobody has it
+	Holder uuid.UUID // a process; Nil: none
 	Number uint64    // grows with each holder
 }
 
 // Leases are those of one process. They are safe for concurrent use.
 type Leases struct {
 	rows    *txn.DB
-	silence time.Duration // after which a holder is taken for dead; 0: there is no other process
+	silence time.Duration // after which a holder counts as dead; 0: there is no other process
 	log     *slog.Logger
 	process uuid.UUID
 
 	mu   sync.Mutex
-	held map[string]bool // the jobs that this process was asked to do; true: it does them
+	held map[string]bool // the requested jobs of this process; true: it does them
 }
 
-// New returns the leases of a process. Its jobs go on elsewhere once it has been silent for a time. Where that is 0, no
-// other process has the store, and there is nothing to lease.
+// New returns the leases of a process. Other processes take its jobs once it has been silent for a time. If that is 0,
+// no other process has the store, and no leases are needed.
 func New(rows *txn.DB, silence time.Duration, log *slog.Logger) *Leases {
 	return &Leases{rows: rows, silence: silence, log: log, process: uuid.New(), held: map[string]bool{}}
 }
@@ -68,7 +68,7 @@ func (l *Leases) note(job string, held bool) {
 	l.held[job] = held
 }
 
-// beat is how often a holder shows that it lives, and others look.
+// beat returns the interval of heartbeats, and of looking at those of others.
 func (l *Leases) beat() time.Duration { return l.silence / 5 }
 
 // Lease has this process do a job whenever no other does, until ctx ends. The context of do ends with [ErrLost] as its
@@ -96,7 +96,7 @@ func (l *Leases) Lease(ctx context.Context, job string, do func(context.Context)
 	}
 }
 
-// wait waits for a beat, and reports whether ctx goes on.
+// wait waits for one interval, and reports whether ctx is still valid.
 func (l *Leases) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -106,13 +106,13 @@ func (l *Leases) wait(ctx context.Context) bool {
 	}
 }
 
-// seen is what tells a lease that lives from one that does not.
+// seen is the data by which a live lease is recognised.
 type seen struct {
 	Lease
 	beat uint64
 }
 
-// acquire waits until nobody has a lease, and takes it.
+// acquire waits until a lease is free, and takes it.
 func (l *Leases) acquire(ctx context.Context, job string) (number uint64, err error) {
 	last, since := seen{}, time.Now()
 	for {
@@ -147,7 +147,7 @@ func look(t *txn.Tx, job string) (s seen, err error) {
 	return s, err
 }
 
-// take takes a lease unless somebody else has taken it, or has shown that it lives.
+// take takes a lease unless another process has taken it, or has shown a heartbeat.
 func (l *Leases) take(ctx context.Context, job string, from seen) (number uint64, taken bool, err error) {
 	err = l.rows.Update(ctx, func(t *txn.Tx) error {
 		now, err := look(t, job)
@@ -231,7 +231,7 @@ func readBeat(value []byte) (number, n uint64, ok bool) {
 	return binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:]), true
 }
 
-// givingBack bounds how long a process that ends waits for the store.
+// givingBack is the time for which a process that ends waits for the store.
 const givingBack = 2 * time.Second
 
 // giveBack lets another process take the lease at once. Where it fails, that takes longer.

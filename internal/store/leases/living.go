@@ -10,9 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Living reports whether another process that shares the store does a job. It waits until one shows that it lives, at
-// most until one that takes over from the dead would have done so: it looks at every beat, and only then its silence
-// begins. Where no job is held it waits only if starting says that another process may be about to take one.
+// Living reports whether another process that shares the store does a job. It waits for a heartbeat, at most until a
+// process that takes over from a dead one would have shown one: that looks at each interval, and counts the silence
+// from then on. If no job is held, it waits only if starting states that another process may be about to take one.
 func (l *Leases) Living(ctx context.Context, starting bool) (bool, error) {
 	first, err := l.others(ctx)
 	if err != nil || len(first) == 0 && !starting {

@@ -1,10 +1,10 @@
-// Package loads keeps notes of the loads that are under way: of rows that no collection and no subscription names yet.
-// Others who share the store tell by them what a living process writes from what a dead one has left.
+// Package loads keeps notes of running loads, whose rows no collection and no subscription names yet. By them,
+// processes that share the store distinguish the rows of a live process from those of a dead one.
 //
-// A note is written in the commit that numbers the load, before its first row, and renewed as long as the process
-// lives. The commit that names what was loaded removes it, and fails where it is not there. A process that finds a note
-// which was not renewed for [Silence] removes it, in a commit as well. So either the load is named or its rows are
-// given up, whatever the clocks say and however long a process stood still.
+// A note is written in the commit that numbers the load, before its first row, and renewed while the process lives. The
+// commit that names the load removes it, and fails if it is missing. A process that finds a note not renewed for
+// [Silence] removes it, also in a commit. So either the load is named or its rows are removed, whatever clocks show and
+// however long a process was suspended.
 package loads
 
 import (
@@ -20,18 +20,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Silence is after how long a load whose note was not renewed is given up. Clocks of processes may differ by almost as
-// much.
+// Silence is the time without renewal after which a load is given up. Clocks of processes may differ by almost as much.
 const Silence = 24 * time.Hour
 
-// renewal is how often a note is renewed.
+// renewal is the interval between renewals of a note.
 const renewal = time.Hour
 
-// ErrGivenUp says that a load was taken for one of a dead process. What it has written is removed.
+// ErrGivenUp is the error for a load that was taken for one of a dead process. Its rows are removed.
 var ErrGivenUp = errors.New(
 	"the load was given up, as its process gave no sign of life for a day; nothing was changed: load it again")
 
-// Load is a load that is under way.
+// Load is a running load.
 type Load struct {
 	Number uint32 // see [records.NextNumber]
 
@@ -98,16 +97,16 @@ func (l *Load) noted(t *txn.Tx) error {
 	return err
 }
 
-// Naming returns a context for the update that names what was loaded. It is [ErrGivenUp] where the load was given up.
+// Naming returns a context for the update that names the load. The error is [ErrGivenUp] if the load was given up.
 func (l *Load) Naming(ctx context.Context) context.Context {
 	return txn.WithCondition(ctx, func(t *txn.Tx) error {
 		return errors.Join(l.noted(t), t.Delete(key(l.Number)), records.DropIndexes(t))
 	})
 }
 
-// End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes.
-// Where the error leaves open whether the commit was carried out that names them, they stay: where nothing does, they
-// are removed after [Silence]. So do they in another history of the store, where the number may be another load's.
+// End ends a load. After an error, which it returns, it removes the note, and remove removes the rows. If the error
+// leaves the outcome of the naming commit open, the rows are kept, and removed after [Silence] unless they are named.
+// They are also kept in another history of the store, where the number may be another load's.
 func (l *Load) End(ctx context.Context, err error, remove func() error) error {
 	l.stop()
 	l.done.Wait()

@@ -1,9 +1,9 @@
-// Package moving keeps marks in a store that is not to be opened: one that is being filled by a
-// restore or a move, and one that was moved elsewhere.
+// Package moving keeps marks in a store that must not be opened: one being filled by a restore or a move, and one that
+// was moved elsewhere.
 //
-// A store in a database is filled in many commits. The mark comes first and goes last, so whatever
-// kills the process, nobody takes a part for the whole. A store that was moved is marked before the
-// new one can be opened: never are there two with the same history.
+// A store in a database is filled in many commits. The mark is written first and removed last, so that after any kill
+// nobody opens a partial store. A moved store is marked before the new one can be opened, so that two with the same
+// history never exist.
 package moving
 
 import (
@@ -27,16 +27,16 @@ import (
 )
 
 var (
-	// ErrFilling says that a store is not complete.
+	// ErrFilling is the error for a store that is not complete.
 	ErrFilling = errors.New(
 		"the store is not complete: a restore or a move into it was interrupted, or is under way; run it again, which " +
 			"begins anew")
-	// ErrMoved says that a store was moved elsewhere.
+	// ErrMoved is the error for a store that was moved elsewhere.
 	ErrMoved = errors.New("the store was moved")
-	// ErrNotEmpty says that there is something in a store that is to be filled.
+	// ErrNotEmpty is the error for filling a store that is not empty.
 	ErrNotEmpty = errors.New(
 		"the store is not empty: restore or move into a new one, such as another schema (?search_path=NAME)")
-	// ErrTaken says that somebody else fills the store now.
+	// ErrTaken is the error for a store that another process is filling now.
 	ErrTaken = errors.New("another restore or move into the store has begun meanwhile")
 )
 
@@ -45,14 +45,14 @@ var (
 	moved   = keys.Meta("moved")   // Moved (JSON)
 )
 
-// Moved says where a store was moved to.
+// Moved is the place to which a store was moved.
 type Moved struct {
 	To string // a folder, or an address without a password
 	At time.Time
 }
 
-// Check returns why a store is not to be used: [ErrFilling], or [ErrMoved] unless it is opened for
-// being moved again. It asks the engine once.
+// Check returns the reason not to use a store: [ErrFilling], or [ErrMoved] unless it is opened for another move. It
+// reads once.
 func Check(t *txn.Tx, evenMoved bool) error {
 	for r, err := range t.ScanInPlace(keys.Once(keys.TableMeta), nil) {
 		switch {
@@ -73,8 +73,8 @@ func Check(t *txn.Tx, evenMoved bool) error {
 	return nil
 }
 
-// Begin marks a store as one that is being filled, and removes what an interrupted filling has left.
-// It is [ErrNotEmpty] where there is something else, besides what each store has.
+// Begin marks a store as being filled, and removes the rows of an interrupted filling. If there are other rows than
+// every store has, the error is [ErrNotEmpty].
 func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 	by = uuid.New()
 	err = db.Update(ctx, func(t *txn.Tx) error {
@@ -100,7 +100,7 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 	return by, empty(ctx, db)
 }
 
-// IsEmpty is [ErrNotEmpty] where there are other rows than each store has.
+// IsEmpty returns [ErrNotEmpty] if there are other rows than every store has.
 func IsEmpty(t *txn.Tx) error {
 	for r, err := range t.ScanInPlace(nil, nil) {
 		if err == nil && !keys.Everywhere(r.Key) {
@@ -143,7 +143,7 @@ func empty(ctx context.Context, db *txn.DB) error {
 	}
 }
 
-// End takes the mark away that Begin has made. It is [ErrTaken] where there is another.
+// End removes the mark of Begin. If there is another one, the error is [ErrTaken].
 func End(t *txn.Tx, by uuid.UUID) error {
 	value, err := t.Get(filling)
 	if err == nil && !bytes.Equal(value, by[:]) {
@@ -155,7 +155,7 @@ func End(t *txn.Tx, by uuid.UUID) error {
 	return t.Delete(filling)
 }
 
-// Leave marks a store as moved. It is [kv.ErrConflict] where somebody has committed something since a version.
+// Leave marks a store as moved. The error is [kv.ErrConflict] if there was a commit after the version since.
 func Leave(ctx context.Context, engine kv.Engine, since kv.Version, m Moved) error {
 	value, err := json.Marshal(m)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// CommitOf returns the number of the first commit that is not before a sequence: the one to which the entry with the
-// sequence belongs. It is 0 where there is none.
+// CommitOf returns the number of the first commit at or after a sequence, which contains the entry with the sequence; 0
+// if there is none.
 func CommitOf(now kv.Reader, id keys.Source, seq uint64) (uint64, error) {
 	p, err := first(now, id, id.Changed(seq, 0), false)
 	return p.Commit, err
 }
 
-// CommitBefore returns the number of the last commit before another one, 0 where there is none.
+// CommitBefore returns the number of the last commit before another one; 0 if there is none.
 func CommitBefore(now kv.Reader, id keys.Source, commit uint64) (uint64, error) {
 	if commit == 0 {
 		return 0, nil
@@ -26,7 +26,7 @@ func CommitBefore(now kv.Reader, id keys.Source, commit uint64) (uint64, error) 
 	return p.Commit, err
 }
 
-// Last returns the position of the last part of what commits have changed; the zero one where there is none.
+// Last returns the position of the last part of the commits' changes; zero if there is none.
 func Last(now kv.Reader, id keys.Source) (Position, error) { return first(now, id, nil, true) }
 
 // first returns the position of the first part from a key on.
@@ -48,27 +48,26 @@ func positionOf(row kv.Row) (p Position, err error) {
 	return p, err
 }
 
-// Position is a place in what commits have changed. Positions follow one another as the parts do.
+// Position is a position in the changes of commits. Positions have the order of the parts.
 type Position struct {
 	Commit uint64
 	Part   uint32
 }
 
-// IsBefore reports whether a position comes before another one.
+// IsBefore reports whether a position precedes another one.
 func (p Position) IsBefore(other Position) bool {
 	return p.Commit < other.Commit || p.Commit == other.Commit && p.Part < other.Part
 }
 
-// Cursor is how far a consumer has read what the commits of a source have changed. It lies in a row of the consumer,
-// which moves it in the commit that keeps what follows from what was read. So nothing is lost by a crash, and the
-// commits of the source write nothing for the consumer.
+// Cursor is the position up to which a consumer has read the changes of a source. It is in a row of the consumer, which
+// moves it in the commit of its results. So a crash loses nothing, and commits of the source write nothing for the
+// consumer.
 type Cursor struct {
 	Generation uint32
 	Position
 }
 
-// Head returns the cursor behind all that the commits of a source have changed, of which it is remembered what those
-// behind since have.
+// Head returns the cursor after all changes of a source, whose former rows are kept from the commit since on.
 func Head(now kv.Reader, id keys.Source, since uint64) (Cursor, error) {
 	last, err := Last(now, id)
 	if least := (Position{Commit: since}); last.IsBefore(least) {
@@ -77,20 +76,20 @@ func Head(now kv.Reader, id keys.Source, since uint64) (Cursor, error) {
 	return Cursor{id.Generation, last}, err
 }
 
-// GoesOn reports whether a consumer can go on where it is: it lacks nothing that is forgotten, and has read nothing
-// that the source does not have. Else it starts afresh: it reads the source as a whole, and goes on behind its head.
+// GoesOn reports whether a consumer can continue from c: all changes since then are stored, and the source has all that
+// it has read. Otherwise it starts again: it reads the whole source, and continues from its head.
 func (c Cursor) GoesOn(since uint64, head Cursor) bool {
 	return c.Generation == head.Generation && c.Commit >= since && !head.IsBefore(c.Position)
 }
 
-// Part is some of what a commit has changed.
+// Part is a part of the changes of a commit.
 type Part struct {
 	Position
 	Keys [][]byte // of the rows, in their order
 }
 
-// Again reports whether other commits with the same number came before the one that the part is of. What its rows were
-// before it is not known then, but only what they were before all of these.
+// Again reports whether other commits with the same number preceded the one of the part. Then the rows before it are
+// not known, only those before all of these commits.
 func (p *Part) Again() bool { return p.Position.Part >= again }
 
 // again is the number of the first part of a commit that has the number of the one before.
