@@ -15,11 +15,11 @@ import (
 )
 
 // A source may have several addresses: its authority first, then replicas. An address is usable in a round if its log
-// has the entry at the mark, under the same feed id. The usable one with the newest entry is followed. Only the
-// authority can say that the history is another one: else a replica that is behind, or was put back to an older state,
-// would throw away what others have.
+// has the entry at the mark, under the same feed id. The round follows the usable one with the newest entry. Only the
+// authority can state another history, because otherwise a replica that is behind, or was reset to an older state,
+// would discard the data of others.
 
-// UnusableError says that a source cannot be followed at any of its addresses. Nothing was changed.
+// UnusableError is the error for a source that cannot be followed at any of its addresses. Nothing was changed.
 type UnusableError struct {
 	Name    string
 	Reasons []string // one for each address
@@ -41,8 +41,8 @@ type candidate struct {
 	err     error // why it is not usable; nil: it is
 }
 
-// choose has a round follow the address that is usable and has the newest entry. Where the authority says that the
-// history is another one, that is the authority.
+// choose makes a round follow the usable address with the newest entry; if the authority states another history, the
+// authority.
 func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 	if len(s.Addresses) < 2 {
 		return nil
@@ -76,7 +76,7 @@ func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 	return c.use(ctx, s, take.Address)
 }
 
-// use has a round, and those that go on with what it has staged, follow an address.
+// use makes a round, and those that continue its staged data, follow an address.
 func (c *Client) use(ctx context.Context, s *store.Subscription, a store.Address) error {
 	if a.FragmentsFeed == s.FragmentsFeed {
 		return nil
@@ -88,9 +88,9 @@ func (c *Client) use(ctx context.Context, s *store.Subscription, a store.Address
 	})
 }
 
-// wordOf returns nil where what an authority says of its history counts. An authority that is itself a replica may only
-// be behind. So its word counts if it has seen its origin later than the entry at the mark was made, and later than
-// what is held here was last in step.
+// wordOf returns nil if an authority's statement about its history is valid. An authority that is itself a replica may
+// only be behind. So its statement is valid if it has synchronized with its origin after the entry at the mark was
+// made, and after the copy here was last in step.
 func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 	p := s.Applied()
 	if !a.lost || !a.replica || p == nil || a.checked.After(p.Mark.Updated) && a.checked.After(s.Checked) {
@@ -131,7 +131,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 	}
 	check := u.source.Check
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
-		if recent { // nothing is accepted yet
+		if recent { // it is not accepted yet
 			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)
 			return errors.Join(whereOlder(err), checkPrefix(&at, f.ServerSrcLocatorPrefix, from, true))
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Store is what the client needs of the store.
+// Store has the methods of a store that the client needs.
 type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	AddSubscription(context.Context, store.Subscription) error
@@ -47,19 +47,18 @@ type Store interface {
 	MendSource(ctx context.Context, name string) (store.Mended, error)
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
 
-	// What could not be applied.
+	// Quarantine returns the changes that could not be applied.
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
 	QuarantineOf(ctx context.Context, name string, generation uint32) ([]store.Quarantined, error)
 	Missing(ctx context.Context, name string) (quarantine, owed []store.Quarantined, err error)
 	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
 
 	Dir() string     // the data folder
-	Scratch() string // the folder for files that nobody needs after the process has ended
-	MayWrite() error // if there is none on its disk
+	Scratch() string // returns the folder for temporary files
+	MayWrite() error // returns an error if its disk is full
 }
 
-// Config configures a Client. Store is required; zero values of the others mean
-// the defaults, which are those of [fetch.Fetcher] for what that has too.
+// Config configures a Client. Store is required; zero values of the others mean the defaults, as in [fetch.Fetcher].
 type Config struct {
 	Store Store
 
@@ -93,9 +92,9 @@ type Config struct {
 	Document      xtm.Limits    // of one XTM document
 	Lenient       bool          // read XTM 1.0 leniently
 
-	// ConfirmAfter is the time after which a second reading confirms what a first one would take away; default 10 min.
+	// ConfirmAfter is the time after which a second reading confirms the losses of a first one; default 10 min.
 	ConfirmAfter time.Duration
-	// MaxDelete is how much of a source may be lost without a word by what is inferred. See docs/follow.md.
+	// MaxDelete limits the losses of a source that are inferred without confirmation. See docs/follow.md.
 	MaxDelete losses.Limit
 
 	// AcceptMoves follows all sources that have moved for good: see [store.Subscription].
@@ -103,12 +102,12 @@ type Config struct {
 
 	NoBundles bool // fetch each fragment by itself, though the server has documents with the fragments in them
 
-	// Report is told, in a line of text, what long work is doing.
+	// Report receives a line of text about the progress of long work.
 	Report func(line string)
-	// Progress is told how far long work has come, very often.
+	// Progress receives the progress of long work, very often.
 	Progress func(Progress)
 
-	// Locks are shared by the clients of one store, so that rounds of one subscription do not overlap.
+	// Locks are shared by the clients of a store, so that rounds of one subscription do not overlap.
 	Locks *locks.Locks
 
 	Logger *slog.Logger
@@ -118,16 +117,16 @@ type Config struct {
 // Client syncs the subscriptions of a store. Rounds of one subscription must not overlap.
 type Client struct {
 	Config
-	format *formats.Format // to ask for alone; nil: what is best
-	limits follow.Scratch  // of what a round keeps in memory
+	format *formats.Format // the only accepted format; nil: the best one
+	limits follow.Scratch  // limits of a round's memory
 
 	tolerated *tolerated
 	moved     *moved              // nil: requests are not those of a subscription
-	late      []store.Quarantined // of a round: what is to be applied late, see revisit
-	unkept    []store.Quarantined // likewise: what the server does not keep any more, see checkKept
+	late      []store.Quarantined // of a round: changes to apply late, see revisit
+	unkept    []store.Quarantined // of a round: changes that the server no longer has, see checkKept
 
-	// Of a round: what is remembered of the readings of the source, and of the generation that is being loaded. asking
-	// says that the answers of caches are of no use.
+	// memory is the memory of a round about readings of the source, staged that of the generation being loaded. asking
+	// bypasses caches.
 	memory, staged *follow.Memory
 	reading        *follow.Reading // the last one that was accepted
 	asking         bool
@@ -173,7 +172,7 @@ func New(c Config) (*Client, error) {
 	return &Client{Config: c}, nil
 }
 
-// Subscription returns the subscription with a name; an [*UnknownError] says that there is none.
+// Subscription returns the subscription with a name. If there is none, the error is an [*UnknownError].
 func (c *Client) Subscription(ctx context.Context, name string) (*store.Subscription, error) {
 	all, err := c.Store.Subscriptions(ctx)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Difference is what the two sides say of one topic, as far as it differs.
+// Difference holds the differing statements of both sides about one topic.
 type Difference struct {
 	TopicSI string   `json:"topicSI"`
 	Here    []string `json:"here,omitempty"`   // only the subscriber says
 	Server  []string `json:"server,omitempty"` // only the server says
 }
 
-// maxDifferences is how many topics a comparison describes the differences of.
+// maxDifferences is the number of topics whose differences a comparison describes.
 const maxDifferences = 1000
 
 // load reads the items of the server's records.
 func (c *comparison) load() error {
 	return c.server(func(all iter.Seq2[fragment.Record, error]) (err error) {
-		if c.theirs != nil { // the map is read once more
+		if c.theirs != nil { // a second reading of the map
 			err = c.theirs.Close()
 		}
 		if err == nil {
@@ -57,7 +57,7 @@ func (c *comparison) compare(here fragment.Source) (digest string, err error) {
 	return c.differences(here)
 }
 
-// differences finds out what differs, topic by topic. It returns the digest where nothing does.
+// differences finds the differences, topic by topic. It returns the digest if there are none.
 func (c *comparison) differences(here fragment.Source) (digest string, err error) {
 	mine, _, _, err := c.set("-here", fragment.Records(here))
 	defer func() { err = errors.Join(err, mine.Close()) }()
@@ -86,7 +86,7 @@ func (c *comparison) differences(here fragment.Source) (digest string, err error
 	return "", c.describe(here, differ)
 }
 
-// set returns the items of records, and how many topics and associations there are.
+// set returns the items of records, and the numbers of topics and associations.
 func (c *comparison) set(suffix string,
 	all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
 	s = statedigest.NewSet(c.path+suffix, cmp.Or(c.limits.Memory, 16<<20))
@@ -111,9 +111,9 @@ func (c *comparison) set(suffix string,
 	return s, topics, associations, nil
 }
 
-// describe says how the sides differ in what they say of some topics.
+// describe describes the differences of the sides about some topics.
 func (c *comparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
-	var server *merge.Memory // what concerns these topics
+	var server *merge.Memory // the records about these topics
 	err := c.server(func(all iter.Seq2[fragment.Record, error]) error {
 		server = &merge.Memory{}
 		for r, err := range all {
@@ -149,7 +149,7 @@ func (c *comparison) describe(here fragment.Source, differ map[fragment.Ref]bool
 	return nil
 }
 
-// without returns the lines of a that b lacks.
+// without returns the lines of a that are not in b.
 func without(a, b []string) []string {
 	has := map[string]bool{}
 	for _, line := range b {

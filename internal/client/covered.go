@@ -20,8 +20,8 @@ func (u *fragments) findSuspects(ctx context.Context) error {
 	return err
 }
 
-// fetchCovered fetches the fragment of a covered change whose topic has something in quarantine: it takes the place of
-// that. It also notes what a change does to the topics that have.
+// fetchCovered fetches the fragment of a covered change of a topic in quarantine, which it replaces there. It also
+// notes the effect of a change on topics in quarantine.
 func (u *fragments) fetchCovered(ctx context.Context, o *follow.Result[received]) {
 	topic := o.Topic()
 	if o.Change.Covered && o.Change.Passed && u.suspect[topic] {
@@ -35,7 +35,7 @@ func (u *fragments) fetchCovered(ctx context.Context, o *follow.Result[received]
 	}
 }
 
-// forgive ends the owing where nothing is in quarantine: what covers the entries that were passed over is applied.
+// forgive drops the owed changes if the quarantine is empty, because the entries that cover them were applied.
 func (u *fragments) forgive(a *store.Applying) error {
 	left, err := a.Quarantined()
 	if err != nil || len(left) > 0 {
@@ -51,7 +51,7 @@ func (u *fragments) forgive(a *store.Applying) error {
 	return err
 }
 
-// owed returns what is owed as changes to be applied late, and forgives it where nothing is in quarantine.
+// owed returns the owed changes, to be applied late, and drops them if the quarantine is empty.
 func (u *fragments) owed(ctx context.Context) (late []follow.Record, err error) {
 	if !u.owes {
 		return nil, nil

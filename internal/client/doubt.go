@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What a round does where a reading would take something away: see package follow and docs/follow.md.
+// What a round does if a reading would remove data: see package follow and docs/follow.md.
 
 // DoubtOf returns the doubt of a subscription, nil for none.
 func DoubtOf(s *store.Subscription) *follow.Doubt {
@@ -34,7 +34,7 @@ func memoryOf(s *store.Subscription) (*follow.Memory, error) {
 	return m, nil
 }
 
-// remember reads what is remembered of the source.
+// remember reads the memory about the source.
 func (c *Client) remember(ctx context.Context, s *store.Subscription) (err error) {
 	if c.memory, err = memoryOf(s); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *Client) remember(ctx context.Context, s *store.Subscription) (err error
 	return m.Span.UnmarshalBinary(b)
 }
 
-// memoryOf returns what is remembered of the generation that changes are applied to.
+// memoryOf returns the memory of the generation to which changes are applied.
 func (c *Client) memoryOf(s *store.Subscription) *follow.Memory {
 	if s.Staging != nil {
 		return c.staged
@@ -57,7 +57,7 @@ func (c *Client) memoryOf(s *store.Subscription) *follow.Memory {
 	return c.memory
 }
 
-// judged says how the readings of a round are judged.
+// judged sets the parameters for judging the readings of a round.
 func (c *Client) judged(g *follow.Judging, s *store.Subscription) {
 	*g = follow.Judging{
 		Now: c.Now, After: c.ConfirmAfter, Confirm: c.confirm, Longest: c.longest, Fresh: s.Staging != nil,
@@ -66,7 +66,7 @@ func (c *Client) judged(g *follow.Judging, s *store.Subscription) {
 	}
 }
 
-// holdsNothing reports whether nothing is held of a source, so that no reading can take anything away.
+// holdsNothing reports whether the source has no records here, so that no reading can remove any.
 func (c *Client) holdsNothing(ctx context.Context, name string) (bool, error) {
 	root, err := c.Store.DigestNode(ctx, name, nil)
 	if err != nil || root.Children != nil || len(root.Items) > 0 {
@@ -80,7 +80,7 @@ func (c *Client) holdsNothing(ctx context.Context, name string) (bool, error) {
 	return nothing, err
 }
 
-// maxLoss returns an error where so much of what is held is not to be lost without a word.
+// maxLoss returns an error if a loss exceeds the limit for unconfirmed losses.
 func (c *Client) maxLoss(m *losses.Measure) error {
 	if c.MaxDelete.Allows(m) {
 		return nil
@@ -103,9 +103,9 @@ func (c *Client) doubted(loss follow.Loss, reason string) error {
 	return &follow.DoubtError{Doubt: d}
 }
 
-// confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was
-// believed. Of a source that proves its states it is to be no cache's, and to have the digest that is stated. Of others
-// not too much is to be lost.
+// confirms returns an error if a loaded state must not replace the held one. It must contain the believed reading. If
+// the source proves its states, it must not come from a cache, and must have the stated digest; otherwise its losses
+// are limited.
 func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, believed *follow.Doubt) error {
 	if believed == nil || s.State == nil {
 		return nil
@@ -147,8 +147,8 @@ func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *l
 	return nil
 }
 
-// believed does a clean replacement where the history of the source is confirmed to be another one. Only the authority
-// can say so.
+// believed does a clean replacement after another history of the source is confirmed, which only the authority can
+// state.
 func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, history *follow.HistoryError,
 	until time.Time) error {
 	d := c.memory.Doubt
@@ -164,8 +164,8 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 	return c.replaceBecause(ctx, s, r, history.Reason, d, until)
 }
 
-// contradicted has the next round read the feed again where a source that states the digests of its states stated a
-// wrong one, or none: so one that was mangled on the way does not outlast the next right one.
+// contradicted makes the next round read the feed again if a source that states digests stated a wrong one, or none, so
+// that a mangled document has no effect after the next right one.
 func (u *fragments) contradicted() error {
 	p, m := u.s.Applied().Proof, u.Memory()
 	m.Stated = m.Stated || u.mark.Digest != ""
@@ -179,7 +179,7 @@ func (u *fragments) contradicted() error {
 	return nil
 }
 
-// keepSpan keeps the mark, and which entries were read of a source that proves nothing.
+// keepSpan stores the mark, and the entries read of a source that proves nothing.
 func (u *fragments) keepSpan(ctx context.Context, span *follow.Span) error {
 	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
 		a.Mark = storedMark(u.mark)

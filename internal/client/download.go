@@ -18,8 +18,8 @@ import (
 // downloadFolder is where in the data folder snapshots are fetched to.
 const downloadFolder = "downloads"
 
-// fetchSnapshot fetches the data of a snapshot, or the rest of them. What an
-// error leaves is gone on with by the next call, if that is for the same snapshot.
+// fetchSnapshot fetches the data of a snapshot, or the rest. After an error, the next call for the same snapshot
+// continues.
 func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, data feeds.Link,
 	allowURL func(*url.URL) error) (*fetch.Download, error) {
 	if err := c.tidyDownloads(ctx); err != nil {

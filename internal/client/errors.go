@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 )
 
-// UnknownError says that there is no subscription of a name.
+// UnknownError is the error for a name without a subscription.
 type UnknownError struct {
 	Name  string
 	Known []string
@@ -32,8 +32,8 @@ func (e *UnknownError) Outcome() int {
 	return cli.Usage
 }
 
-// PrefixError says that a feed declares another source locator prefix than the one that was pinned when subscribing.
-// Nothing was changed: following it could delete everything.
+// PrefixError is the error for a feed whose source locator prefix differs from the pinned one. Nothing was changed,
+// because following it could delete everything.
 type PrefixError struct {
 	URL           string
 	Pinned, Found string
@@ -56,8 +56,8 @@ func (e *PrefixError) Error() string {
 		e.Found, e.Pinned, again)
 }
 
-// SharedPrefixError says that a source has the source locator prefix of another one, on another
-// server. Identifiers under the prefix would name the topics of both.
+// SharedPrefixError is the error for a source with the source locator prefix of another one, on another server.
+// Identifiers under the prefix would name the topics of both.
 type SharedPrefixError struct {
 	SP, URL         string
 	Other, OtherURL string // the subscription that has the prefix

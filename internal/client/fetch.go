@@ -16,13 +16,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// forSubscription returns a client for the requests of one subscription: it knows the format
-// to ask for, the token to show, the hosts to follow links to, and how XTM is read.
+// forSubscription returns a client for the requests of one subscription, with its format, its token, its allowed hosts,
+// and its options for reading XTM.
 func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	own := *c
 	own.format, own.tolerated, own.moved = nil, &tolerated{}, &moved{from: s.Authority()}
 	own.Hosts = slices.Concat(c.Hosts, s.Hosts)
-	for _, a := range s.Addresses { // what is in quarantine may be at another one than is followed now
+	for _, a := range s.Addresses { // entries in quarantine may have another address than the present one
 		own.Hosts = append(own.Hosts, serverOf(a.FragmentsFeed))
 	}
 	if s.Strict != nil {
@@ -40,10 +40,10 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	return &own, err
 }
 
-// links returns what chooses links to XTM.
+// links returns the choice among links to XTM.
 func (c *Client) links() linkChoice { return linkChoice{Format: c.format, Formats: c.Formats} }
 
-// fetcher is what c says of fetching.
+// fetcher returns a fetcher with the configuration.
 func (c *Config) fetcher() *fetch.Fetcher {
 	return &fetch.Fetcher{
 		HTTP: c.HTTP, Hosts: c.Hosts, Tries: c.Tries, Backoff: c.Backoff, Stall: c.Stall, MinRate: c.MinRate,
@@ -52,7 +52,7 @@ func (c *Config) fetcher() *fetch.Fetcher {
 	}
 }
 
-// limitsLast marks an error that says that a document goes beyond a limit as one that another try does not mend.
+// limitsLast marks an error for an exceeded limit as one that a retry does not help.
 func limitsLast(err error) error {
 	if errors.Is(err, xtm.ErrLimit) {
 		return fetch.Permanent(err)
@@ -60,8 +60,8 @@ func limitsLast(err error) error {
 	return err
 }
 
-// Wait has a server answer when a source has something new, or after a while. It reports whether there may be
-// something, and whether the server had the request wait: else it is asked again later.
+// Wait lets a server answer when a source has changes, or after some time. It reports whether there may be changes, and
+// whether the server supports waiting; otherwise callers poll later.
 func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, err error) {
 	s, err := c.Subscription(ctx, name)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Client) getFeed(ctx context.Context, ref, etag string,
 	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
 }
 
-// recentDocument fetches the recent document of a feed, and returns what its links may lead to. A nil one has the ETag
-// still.
+// recentDocument fetches the recent document of a feed, and returns the function that allows its links. It is nil if
+// its ETag is unchanged.
 func (c *Client) recentDocument(ctx context.Context, ref, etag string) (f *feeds.Feed, a *fetch.Answer,
 	allowURL func(*url.URL) error, err error) {
 	if allowURL, err = c.fetcher().AllowURL(ref); err == nil {
@@ -105,13 +105,13 @@ func (c *Client) recentDocument(ctx context.Context, ref, etag string) (f *feeds
 	return f, a, allowURL, err
 }
 
-// finder finds what can be subscribed to.
+// finder returns a finder of sources to subscribe to.
 func (c *Client) finder() discover.Finder {
 	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report,
 		Protocols: c.Protocols}
 }
 
-// finding returns the protocol that finds a source, nil where what is followed is a feed.
+// finding returns the protocol that finds a source; nil if the source is a feed.
 func (c *Client) finding(s *store.Subscription) (*follow.Protocol, error) {
 	if s.Protocol == store.TMShare {
 		return nil, nil
@@ -123,7 +123,7 @@ func (c *Client) finding(s *store.Subscription) (*follow.Protocol, error) {
 	return p, nil
 }
 
-// found finds a source again. It returns nil where what is followed is a feed.
+// found finds a source again. It returns nil if the source is a feed.
 func (c *Client) found(ctx context.Context, s *store.Subscription) (*follow.Found, error) {
 	p, err := c.finding(s)
 	if p == nil || err != nil {
@@ -132,7 +132,7 @@ func (c *Client) found(ctx context.Context, s *store.Subscription) (*follow.Foun
 	return p.Find(ctx, &follow.Access{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}, s.FragmentsFeed)
 }
 
-// fetcher is what the round says of fetching.
+// fetcher returns the fetcher of the round.
 func (c *Client) fetcher() *fetch.Fetcher {
 	f := c.Config.fetcher()
 	if c.moved != nil {
@@ -144,7 +144,7 @@ func (c *Client) fetcher() *fetch.Fetcher {
 	return f
 }
 
-// healthOf returns what tells whether the server of a subscription is out of order.
+// healthOf returns the check whether the server of a subscription is out of order.
 func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
 	return follow.Health{Alive: func(ctx context.Context) (err error) {
 		if found, err := c.found(ctx, s); found != nil || err != nil {

@@ -33,7 +33,7 @@ func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (receiv
 	return got, size, err
 }
 
-// fetchFragment fetches what a change says of its topic, and how many bytes that has.
+// fetchFragment fetches the fragment of a change, and returns its length in bytes.
 func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {
 	if len(r.TopicSI)+len(r.TopicSL)+len(r.Change.TopicII) == 0 {
 		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
@@ -83,7 +83,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 			got.fragment, err = fragment.ReadAs(ctx, digest.reader(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
 		}
 		got.digest = digest.sum()
-		got.lasting = a.Immutable() // not what a replica says of a topic as it is
+		got.lasting = a.Immutable() // not a replica's present state of a topic
 		return got, limitsLast(err)
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 	return got, a.Body.Size(), nil
 }
 
-// locators returns what identifies a topic in a topic map.
+// locators returns the locators of a topic in texts.
 func locators(texts []string) []tmdm.Locator {
 	out := make([]tmdm.Locator, len(texts))
 	for i, text := range texts {

@@ -43,23 +43,23 @@ type fragments struct {
 	large chan struct{} // held by the fetch of a large fragment: one at a time
 }
 
-// received is what was fetched for a change.
+// received is the fetched content of a change.
 type received struct {
 	applied func(merge.State) error // by a format that is not applied as XTM is; nil: it is XTM
-	// nil: nothing is to be applied, as a later change stands for this one, or it is unchanged
+	// fragment is nil if nothing is to be applied, because a later change replaces this one, or it is unchanged
 	fragment  *fragment.Fragment
 	digest    string // of the bytes, where the change is unsettled
 	unchanged bool   // since it was applied
-	lasting   bool   // the source always says this of the change
+	lasting   bool   // the source never changes it
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one commit.
 const maxCommit = 8 << 20
 
-// maxGone is how many changes of a round may wait for the feed to be read again, because their fragments are gone.
+// maxGone is the number of changes of a round with missing fragments that may wait for another reading of the feed.
 const maxGone = 3
 
-// followFragments applies what the fragments feed has beyond the mark, up to a time unless that is zero.
+// followFragments applies the changes after the mark, up to a time unless that is zero.
 func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	u, err := c.fragmentsOf(ctx, s)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 			c.Progress(Progress{s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
-	if s.Staging != nil { // what an earlier round has staged may have something in quarantine
+	if s.Staging != nil { // data staged by an earlier round may be in quarantine
 		if c.late, err = c.Store.Quarantine(ctx, s.Name); err != nil {
 			return err
 		}
@@ -201,8 +201,8 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 	return nil
 }
 
-// Commit implements [follow.Sink]: it applies what was fetched and moves the mark. Changes that were passed
-// over have a later one of the same topic, which is still to come.
+// Commit implements [follow.Sink]: it applies fetched changes and moves the mark. A skipped change has a later one of
+// the same topic, which will follow.
 func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 	_ func(*follow.Record) bool) ([]*follow.Record, error) {
 	if batch[0].Change.Late {
@@ -259,12 +259,12 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 	return nil, err
 }
 
-// markBehind returns the mark that is behind some changes.
+// markBehind returns the mark after some changes.
 func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, error) {
 	mark := follow.Mark{Feed: u.mark.Feed, Updated: u.mark.Updated, At: append([]string(nil), u.mark.At...)}
 	for i := range batch {
 		r := batch[i].Record
-		// what comes later may have an earlier time
+		// later entries may have an earlier time
 		if u.keepMark || r.Change.State == "" && r.Updated.After(u.settling.asOf.Add(follow.Grace)) {
 			continue
 		}
@@ -319,8 +319,8 @@ func storedMark(m follow.Mark) store.Mark {
 	return store.Mark{Updated: m.Updated, Handled: m.At, Relied: m.Relied, Unsettled: m.Unsettled, Digest: m.Digest}
 }
 
-// applyBatch applies what was fetched, puts what could not be had into quarantine,
-// and notes what was done. It returns how many fragments it has applied.
+// applyBatch applies fetched changes, puts failed ones into quarantine, and notes the activity. It returns the number
+// of applied fragments.
 func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received]) (int, error) {
 	var noted notes
 	for i := range batch {
@@ -372,7 +372,7 @@ func (c *received) apply(s merge.State, late bool) error {
 	return merge.Apply(s, c.fragment)
 }
 
-// notes are what is to be kept of a commit for people.
+// notes are the records of a commit for people.
 type notes struct {
 	applied, released, quarantined []store.ActivityEntry
 	unusable                       int // records that are in no format of use

@@ -11,11 +11,11 @@ import (
 
 // linkChoice chooses links.
 type linkChoice struct {
-	Format  *formats.Format  // that is asked for alone; nil: whatever is best
+	Format  *formats.Format  // the only accepted one; nil: the best one
 	Formats formats.Registry // those of the program
 }
 
-// acceptXTM is the Accept header for XTM, what we like best first.
+// acceptXTM is the Accept header for XTM, in the order of preference.
 const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 +
 	";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
 
@@ -31,8 +31,8 @@ func (c linkChoice) Accept() string {
 	return acceptXTM
 }
 
-// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states. Where it
-// states none, XTM is as welcome as ever, and RDF is welcome too.
+// AcceptFor returns the Accept header for the data of a link, by the type that the link states. If it states none, XTM
+// is accepted as usual, and RDF, too.
 func (c linkChoice) AcceptFor(mediaType string) string {
 	first, quality := mediaType, ";q=0.8"
 	switch {
@@ -50,8 +50,7 @@ func (c linkChoice) AcceptFor(mediaType string) string {
 	return strings.Join(all, ", ")
 }
 
-// Data chooses the link to the data of an entry: to RDF where that was asked for, or where nothing says that there is
-// XTM.
+// Data chooses the link to the data of an entry: to RDF if that was requested, or if no link is to XTM.
 func (c linkChoice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	all := append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...)
 	best, ok := c.Best(all)
@@ -68,7 +67,7 @@ func (c linkChoice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	return best, ok
 }
 
-// exchanged returns the format that a media type is, of those that servers offer beside XTM.
+// exchanged returns the format of a media type, among those that servers offer besides XTM.
 func (c linkChoice) exchanged(mediaType string) *formats.Format {
 	base, _, _ := mime.ParseMediaType(mediaType)
 	for _, f := range c.Formats.Exchanged() {
@@ -79,7 +78,7 @@ func (c linkChoice) exchanged(mediaType string) *formats.Format {
 	return nil
 }
 
-// None returns the error that says that an entry has no link to data.
+// None returns the error for an entry without a link to data.
 func (c linkChoice) None(feed, id, title string) error {
 	if c.Format != nil {
 		return fmt.Errorf(
@@ -95,11 +94,11 @@ func (c linkChoice) None(feed, id, title string) error {
 		feed, id, title)
 }
 
-// Exchanged reports whether a format other than XTM was asked for alone. What comes of that lacks what it cannot carry.
+// Exchanged reports whether only a format other than XTM was requested. Data in it may lack parts.
 func (c linkChoice) Exchanged() bool { return c.Format != nil && c.Format.Exchange != nil }
 
-// FormatOf returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type
-// that says nothing of the format leaves that to the link by which the document was found.
+// FormatOf returns the format of a document if it is not XTM; nil: it is XTM. For a generic media type, the link to the
+// document decides.
 func (c linkChoice) FormatOf(contentType, linkType string) *formats.Format {
 	switch base, _, _ := mime.ParseMediaType(contentType); base {
 	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
@@ -111,8 +110,8 @@ func (c linkChoice) FormatOf(contentType, linkType string) *formats.Format {
 	return nil
 }
 
-// Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come
-// first, and what says less would replace it, topic by topic.
+// Snapshot is Data for a snapshot. If only RDF was requested, it refuses XTM, because fragments with less content would
+// replace its topics one by one.
 func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	l, ok := c.Data(e)
 	switch {
@@ -127,8 +126,8 @@ func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	return l, nil
 }
 
-// Best chooses the link to the XTM that we like best: XTM 2.1, which loses nothing, then XTM 1.0, then whatever may
-// be XTM. Of XTM 1.0 where that was asked for, the order is another.
+// Best chooses the preferred link to XTM: XTM 2.1, which loses nothing, then XTM 1.0, then unknown types. If XTM 1.0
+// was requested, the order differs.
 func (c linkChoice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
@@ -139,7 +138,7 @@ func (c linkChoice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 	return best, rank > 0
 }
 
-// Rank is rankType with what was asked for first.
+// Rank is rankType with the requested format first.
 func (c linkChoice) Rank(mediaType string) int {
 	r := rankType(mediaType)
 	if c.Format == formats.XTM10 && (r == rankXTM1 || r == rankXTM1Own) {
@@ -148,15 +147,15 @@ func (c linkChoice) Rank(mediaType string) int {
 	return r
 }
 
-// What rankType says of what may be XTM, and of XTM 1.0.
+// The ranks of types that may be XTM, and of XTM 1.0.
 const (
-	rankUnknown = 1 // nothing is said
-	rankXTM1Own = 3 // in a media type of its own
+	rankUnknown = 1 // the type is unknown or generic
+	rankXTM1Own = 3 // in its own media type
 	rankXTM1    = 4 // in that of XTM 2
 )
 
-// rankType says how much we like data of a media type, 0 being not at all.
-// Servers of all generations are about: "" and the generic types may be XTM.
+// rankType returns the rank of a media type; 0 is unusable. Because servers of all generations exist, "" and generic
+// types may be XTM.
 func rankType(mediaType string) int {
 	base, params, err := mime.ParseMediaType(mediaType)
 	if mediaType == "" {
@@ -182,7 +181,7 @@ func rankType(mediaType string) int {
 	return 0
 }
 
-// Other reports whether a media type is that of another format than the one that was asked for alone.
+// Other reports whether a media type is of another format than the only requested one.
 func (c linkChoice) Other(mediaType string) bool {
 	switch r := rankType(mediaType); c.Format {
 	case formats.XTM10:

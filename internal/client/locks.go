@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// lock waits until nothing else changes the named subscription, returns it as it is then, and keeps others
-// from it until unlock is called. An error means that ctx has ended, or that there is no such subscription.
+// lock waits for exclusive access to the named subscription, and returns its present state; unlock ends the access. It
+// returns an error if ctx has ended, or there is no such subscription.
 func (c *Client) lock(ctx context.Context, name string) (s *store.Subscription, unlock func(), err error) {
 	unlock, err = c.Locks.Lock(ctx, name, func() { c.Report(name + ": waiting for the round that is under way") })
 	if err != nil {

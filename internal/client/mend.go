@@ -7,17 +7,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// repairs is what was done so that a source is as its server says.
+// repairs is the work to make a source equal to its server.
 type repairs struct {
-	// Repaired is how many topics differed before, and were fetched anew. See docs/digest.md.
+	// Repaired is the number of topics that differed, and were fetched again. See docs/digest.md.
 	Repaired int `json:"repaired,omitempty"`
-	// Mended is how many damaged rows were made again of the records, or removed.
+	// Mended is the number of damaged rows that were derived again from the records, or removed.
 	Mended int `json:"mended,omitempty"`
-	// Replaced says why the whole source was replaced, "" if it was not.
+	// Replaced is the reason why the whole source was replaced, "" if it was not.
 	Replaced string `json:"replaced,omitempty"`
 }
 
-// note adds what a round has done.
+// note adds the work of a round.
 func (d *repairs) note(r *Round) {
 	d.Repaired += r.Repaired
 	if r.CleanStart && r.Reason != "" {
@@ -25,12 +25,12 @@ func (d *repairs) note(r *Round) {
 	}
 }
 
-// maxMendings is how often the rows of a source are mended, one after the other.
+// maxMendings is the maximum number of times that the rows of a source are mended.
 const maxMendings = 4
 
-// inStep brings a source in step. If sound is set, all rows of the source agree with each other before the round: so
-// the tree of the state digest is that of the records, and the round finds and repairs what the server says otherwise.
-// What it repairs may have stood on damaged rows, so they are looked at again after it. It returns what all rounds did.
+// inStep brings a source in step. If sound is set, the rows of the source are consistent before the round, so the state
+// digest is that of the records, and the round finds and repairs differences from the server. Because repaired records
+// may have had damaged rows, it checks the rows again afterwards. It returns the work of all rounds.
 func (c *Client) inStep(ctx context.Context, name string, sound bool, done *repairs) (*Round, error) {
 	all := &Round{}
 	for n := range maxMendings {
@@ -59,7 +59,7 @@ func (c *Client) inStep(ctx context.Context, name string, sound bool, done *repa
 	return all, nil
 }
 
-// mend makes the rows of a source agree with each other. It returns how many did not.
+// mend makes the rows of a source consistent. It returns the number of inconsistent ones.
 func (c *Client) mend(ctx context.Context, name string) (int, error) {
 	_, unlock, err := c.lock(ctx, name)
 	if err != nil {

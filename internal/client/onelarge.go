@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// largeBody is from how many bytes on a fragment is large. Most are of some
-// KB; those of a hub may have a hundred MB, of which one at a time is enough.
+// largeBody is the length in bytes from which on a fragment is large. Most have some KB; those of a hub may have a
+// hundred MB, so only one is fetched at a time.
 const largeBody = 1 << 20
 
 // oneLarge reads a body. What is large waits until no other large one is read.

@@ -10,11 +10,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// stated returns the state digest that the source states: the one that it has signed, or else that of the mark.
+// stated returns the state digest that the source states: the signed one, or else that of the mark.
 func (u *fragments) stated() string { return cmp.Or(signedDigest(u.s), u.mark.Digest) }
 
-// prove compares the digest of what is held with the one that the source states. It returns nil where the source states
-// none. That costs no request.
+// prove compares the digest of the held records with the stated one, without a request. It returns nil if none is
+// stated.
 func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 	if u.links().Exchanged() {
 		return &store.Proof{At: u.Now().UTC(),

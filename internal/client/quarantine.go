@@ -13,11 +13,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// revisit tries again to get what is in quarantine: that of the given topics, or all. Where the source publishes
-// closing entries, what can be had by now is applied late, when the round has applied what is new: see Retry. Other
-// sources may say by an entry of another topic what has become of it. There the mark goes back to before it, and the
-// walk that follows applies it and all that came after it. What the server does not keep any more is looked at when
-// that is done: see checkKept.
+// revisit retries changes in quarantine: those of the given topics, or all. If the source publishes closing entries,
+// available ones are applied late, after the round's new changes: see Retry. Other sources may state the fate of a
+// topic in an entry of another topic. So the mark goes back to before the change, and the walk applies it and all later
+// ones. Changes that the server no longer has are checked afterwards: see checkKept.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {
@@ -35,7 +34,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		}
 		all = slices.DeleteFunc(all, func(q store.Quarantined) bool { return !slices.Contains(topics, q.TopicSI) })
 	}
-	if len(all) == 0 || s.Protocol != store.TMShare { // what records are in quarantine is tried as the round goes on
+	if len(all) == 0 || s.Protocol != store.TMShare { // records in quarantine are retried during the round
 		return nil
 	}
 	once := *c
@@ -98,8 +97,8 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	return err
 }
 
-// Retry implements [follow.Sink]: when what is new is done, it returns what is to be applied late. What the feed has
-// said since of a topic has taken the place of what was in quarantine.
+// Retry implements [follow.Sink]: after the new changes, it returns those to apply late. Later entries of a topic have
+// replaced its changes in quarantine.
 func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []follow.Record, err error) {
 	if !u.source.Until.IsZero() { // later entries may be of the same topics
 		return nil, nil
@@ -124,7 +123,7 @@ func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []f
 	return append(late, owed...), err
 }
 
-// commitLate applies what was in quarantine. The mark is past it.
+// commitLate applies changes from the quarantine. The mark is already after them.
 func (u *fragments) commitLate(ctx context.Context, batch []follow.Result[received]) error {
 	applied := 0
 	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
@@ -138,7 +137,7 @@ func (u *fragments) commitLate(ctx context.Context, batch []follow.Result[receiv
 	return err
 }
 
-// tryAll tries to fetch the fragments of so many changes, and returns what each has failed by.
+// tryAll tries to fetch the fragments of n changes, and returns the error of each.
 func (u *fragments) tryAll(ctx context.Context, n int, change func(i int) *follow.Record) []error {
 	type try struct{ err error }
 	var failed []error
@@ -151,9 +150,9 @@ func (u *fragments) tryAll(ctx context.Context, n int, change func(i int) *follo
 	return failed
 }
 
-// checkKept returns an [*unmendableError] where the data of an entry in quarantine are
-// not kept by the server any more, and so will never be available, but its newest snapshot
-// has what the entry says. It is called when the feed goes on from the mark, and all that is new is applied.
+// checkKept returns an [*unmendableError] if the server no longer has the data of an entry in quarantine, so that it
+// will never be available, but its newest snapshot includes the entry. It is called when the feed continues from the
+// mark, and all new changes are applied.
 func (c *Client) checkKept(ctx context.Context, s *store.Subscription) error {
 	if len(c.unkept) == 0 {
 		return nil
@@ -168,7 +167,7 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription) error {
 			gone = q.Updated
 		}
 	}
-	if gone.IsZero() { // later entries say what has become of the topics
+	if gone.IsZero() { // later entries have the state of the topics
 		return nil
 	}
 	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
@@ -182,14 +181,13 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription) error {
 	return &unmendableError{"the server does not keep what was in quarantine any more"}
 }
 
-// quarantineCount counts what is in quarantine of a source: all of it is tried again in each
-// round, so that it is bounded.
+// quarantineCount counts the changes of a source in quarantine, which is bounded because each round retries them all.
 type quarantineCount struct {
 	known bool
 	n     int
 }
 
-// add counts what a commit is to put into quarantine, and fails where that is too much.
+// add counts the changes that a commit will put into quarantine, and fails if they are too many.
 func (q *quarantineCount) add(ctx context.Context, c *Client, s *store.Subscription, bad []error) error {
 	if len(bad) == 0 {
 		return nil
@@ -221,7 +219,7 @@ func changeOf(q *store.Quarantined) *follow.Record {
 	return r
 }
 
-// quarantined returns what is to be in quarantine of a change.
+// quarantined returns the quarantine entry of a change.
 func quarantined(r *follow.Record, err error) store.Quarantined {
 	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State),
 		SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document}

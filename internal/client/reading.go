@@ -8,9 +8,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// How documents are read: with progress, and as tolerantly as asked for.
+// How documents are read: with progress reports, and with the requested tolerance.
 
-// progressReader tells now and then how much was read.
+// progressReader reports the number of bytes read from time to time.
 type progressReader struct {
 	r      io.Reader
 	n      int64
@@ -30,14 +30,14 @@ func (p *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// tolerated counts what the documents of a source break the rules of XTM by. It is safe for concurrent use.
+// tolerated counts the violations of XTM rules in the documents of a source. It is safe for concurrent use.
 type tolerated struct {
 	mu    sync.Mutex
 	tally xtm.Tally
 }
 
 func (t *tolerated) add(e *xtm.SyntaxError) {
-	if e.Rule == xtm.ItemIdentifiers { // ids mean nothing beyond one document, and servers repeat them
+	if e.Rule == xtm.ItemIdentifiers { // ids are valid within one document only, and servers repeat them
 		return
 	}
 	t.mu.Lock()
@@ -45,7 +45,7 @@ func (t *tolerated) add(e *xtm.SyntaxError) {
 	t.tally.Add(e)
 }
 
-// reportTolerated says at the end of a round what was tolerated in it.
+// reportTolerated reports the tolerated violations at the end of a round.
 func (c *Client) reportTolerated(source string) {
 	c.tolerated.mu.Lock()
 	defer c.tolerated.mu.Unlock()
@@ -55,22 +55,20 @@ func (c *Client) reportTolerated(source string) {
 	}
 }
 
-// Progress says how far long work has come. It is given to [Config.Progress], which shows it or not. The work reports
-// it after each read, record and commit.
+// Progress is the progress of long work, passed to [Config.Progress] after each read, record and commit.
 //
-// The work of a round is told one phase after the other; a new Phase, or the end
-// of the round, ends the one before. Several goroutines may tell at a time, and
-// those of several sources do. What must be said whatever the listener does is a
-// line for [Config.Report] instead.
+// The phases of a round are reported one after the other; a new Phase, or the end of the round, ends the previous one.
+// Several goroutines, also of several sources, may report concurrently. Text that must be shown in any case goes to
+// [Config.Report] instead.
 type Progress struct {
 	Source string // the subscription
-	Phase  string // what is done, as in "reading the snapshot"; starts in lower case
+	Phase  string // the present work, as in "reading the snapshot"; starts in lower case
 	Done   int64
 	Total  int64 // 0: not known
 	Unit   Unit
 }
 
-// Unit is what Progress counts.
+// Unit is the unit of Progress.
 type Unit string
 
 // Units.

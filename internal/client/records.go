@@ -15,10 +15,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A source may publish records rather than fragments: of each topic what it is now, under an identifier for life, and
-// that it is no more. The map is what all records say together. What is fetched is always the present state of a
-// record, so it may be newer than the entry that led to it, and then comes once more with a later one. Records that
-// are deleted go before others come: an identifier may have moved on.
+// A source may publish records rather than fragments: the present state of each topic, under a permanent identifier, or
+// its deletion. The map consists of all records. A fetched record has its present state, which may be newer than its
+// entry; then it comes again with a later entry. Deletions are applied before other records, because an identifier may
+// have moved.
 
 // records is a source of records in the store, as a [follow.Sink].
 type records struct {
@@ -28,10 +28,10 @@ type records struct {
 	allowURL func(*url.URL) error
 	format   *formats.Format // of records; nil: XTM
 
-	mark       follow.Mark         // how far the source was followed
+	mark       follow.Mark         // position up to which the source was followed
 	begun      json.RawMessage     // the mark to keep with each commit
-	whole      bool                // the look says of all records what they are
-	quarantine []store.Quarantined // what is tried again in this look
+	whole      bool                // the look has the state of all records
+	quarantine []store.Quarantined // records to retry in this look
 
 	inQuarantine quarantineCount
 
@@ -39,8 +39,8 @@ type records struct {
 	load  *load         // nil: records are applied one by one
 }
 
-// harvest does what the source has beyond its mark. The mark moves when all of that is
-// done; until then the next round knows by what is held what is left to do.
+// harvest applies the changes of the source after its mark. The mark moves when all are done; until then, the next
+// round finds the remaining work by the held records.
 func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) error {
 	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
@@ -94,14 +94,14 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
-	if h.s.Staging != nil { // nobody sees what is between
+	if h.s.Staging != nil { // the generation is not visible
 		e.Batch *= 5
 	}
 	h.judged(&e.Judging, h.s)
 	return e.Run(ctx)
 }
 
-// markOfRecords returns how far a source of records was followed.
+// markOfRecords returns the position up to which a source of records was followed.
 func markOfRecords(s *store.Subscription) (mark follow.Mark, err error) {
 	if p := s.Applied(); p != nil && p.Records != nil {
 		err = json.Unmarshal(p.Records, &mark)
@@ -115,7 +115,7 @@ func (h *records) Mark() follow.Mark { return h.mark }
 // Memory implements [follow.Sink].
 func (h *records) Memory() *follow.Memory { return h.memoryOf(h.s) }
 
-// access returns what the protocol reads the source with.
+// access returns the means by which the protocol reads the source.
 func (h *records) access() *follow.Access {
 	return &follow.Access{
 		Fetcher: h.fetcher(), URL: h.s.FragmentsFeed, Feed: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
@@ -133,7 +133,7 @@ func (h *records) access() *follow.Access {
 	}
 }
 
-// scratch is where a round keeps what a source says.
+// scratch returns the temporary storage of a round.
 func (c *Client) scratch(s *store.Subscription) follow.Scratch {
 	return follow.Scratch{
 		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory,
@@ -161,7 +161,7 @@ func (h *records) Each(ctx context.Context, f func(id string) error) error {
 // Missing implements [follow.Sink].
 func (h *records) Missing(ctx context.Context) (versions map[string]time.Time, err error) {
 	h.quarantine = nil
-	if h.s.Staging != nil { // what is in quarantine is so of the state that readers see
+	if h.s.Staging != nil { // the quarantine belongs to the visible generation
 		return nil, nil
 	}
 	h.quarantine, err = h.Store.Quarantine(ctx, h.s.Name)
@@ -190,14 +190,14 @@ func (h *records) Retry(ctx context.Context, p *follow.Plan, first bool) ([]foll
 				return nil, err
 			}
 		}
-		if r = p.Again(r); r.Deleted || len(r.Representations) > 0 { // else it is as it was until the source says more
+		if r = p.Again(r); r.Deleted || len(r.Representations) > 0 { // otherwise unchanged so far
 			again = append(again, r)
 		}
 	}
 	return again, nil
 }
 
-// Begin implements [follow.Sink]: it lets each commit say what it is the beginning of.
+// Begin implements [follow.Sink]: it starts the commits of a look.
 func (h *records) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark) (err error) {
 	if n.Reason != "" {
 		h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, n.Reason))
@@ -212,7 +212,7 @@ func (h *records) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark) 
 	return err
 }
 
-// End implements [follow.Sink]: it keeps how far the source was followed.
+// End implements [follow.Sink]: it stores the position up to which the source was followed.
 func (h *records) End(ctx context.Context, n *follow.Delta) error {
 	if h.reading = &n.Reading; n.Unchanged {
 		return nil

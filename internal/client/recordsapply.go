@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Commit implements [follow.Sink]: it applies what was obtained, and keeps what is held of each record with it.
+// Commit implements [follow.Sink]: it applies fetched records, and stores the state of each with it.
 func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 	waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
 	if batch, err = h.loadOf(ctx, batch); err != nil || len(batch) == 0 {
@@ -59,8 +59,8 @@ func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 	return waiting, err
 }
 
-// apply does to the source what was obtained of a record. It is not done where another
-// record stands in its way, and this one has not waited for it yet.
+// apply applies a fetched record to the source, unless another record conflicts, and this one has not waited for it
+// yet.
 func (h *records) apply(a *store.Applying, o *follow.Result[obtained], noted *notes,
 	waited func(*follow.Record) bool) (done bool, err error) {
 	before, err := a.Held(o.ID)
@@ -160,9 +160,9 @@ func (n *notes) quarantine(a *store.Applying, o *follow.Result[obtained], entry 
 	return a.Quarantine(q)
 }
 
-// describe returns the topic that a record that was obtained describes from now on, "" where another record does. Of
-// two records of one topic each would undo what the other says. One of them gives way if the other alone bears the
-// topic's name: it has merged into it, and its deletion is to come. Else the conflict is an error of the record's.
+// describe returns the topic that a fetched record describes from now on; "" if another record does. Two records of one
+// topic would undo each other's statements. One of them yields if only the other has the topic's name: it has been
+// merged into that, and its deletion will follow. Otherwise the conflict is an error of the record.
 func (h *records) describe(a *store.Applying, o *follow.Result[obtained]) (topic fragment.Ref, conflict, err error) {
 	topic = o.Content.fragment.Topic.TopicSI()
 	other, err := h.inTheWay(a, o)
@@ -178,9 +178,8 @@ func (h *records) describe(a *store.Applying, o *follow.Result[obtained]) (topic
 	return "", fmt.Errorf("%s: the record %s describes the topic %s already", o.Content.from, other.ID, other.TopicSI), nil
 }
 
-// inTheWay returns another record that describes the topic that was obtained, nil if none
-// does. Where the source does not say which topics its records are about, those that share
-// any identifier are one.
+// inTheWay returns another record that describes the fetched topic; nil if none does. If the source does not name the
+// topics of its records, records that share any identifier are of one topic.
 func (h *records) inTheWay(a *store.Applying, o *follow.Result[obtained]) (*store.Held, error) {
 	t := o.Content.fragment.Topic
 	topics := []fragment.Ref{t.TopicSI()}
@@ -212,8 +211,8 @@ func (h *records) inTheWay(a *store.Applying, o *follow.Result[obtained]) (*stor
 	return nil, nil
 }
 
-// put applies the fragment of a record, which describes the topic. Where that is another record's, the other one
-// describes the topic: what came under the address of this one may be of the time when the two were merged.
+// put applies the fragment of a record. topic is "" if another record describes the topic: then put only stores the
+// record's state, because its content may be of the time when the two were merged.
 func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obtained], topic fragment.Ref) error {
 	if held.TopicSI != topic { // it is about another one now
 		if err := h.drop(a, held); err != nil {
@@ -235,9 +234,8 @@ func areNamesOf(topicSI []string, topic fragment.Ref) bool {
 	return slices.ContainsFunc(topicSI, func(si string) bool { return iri.ToURI(si) == iri.ToURI(string(topic)) })
 }
 
-// forever is later than all times: what is in quarantine is of no use, whatever its time is, where
-// the record is no more, or where the source has said what it is in all: in another history it may
-// be older.
+// forever is later than all times: the quarantine of a deleted record, or of a record whose state is known from a
+// complete list, is obsolete at any time, because in another history the entry may be older.
 var forever = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // drop removes the topic that a record described, if it is that one's still.
@@ -256,7 +254,7 @@ func (h *records) drop(a *store.Applying, held *store.Held) error {
 	return h.say(a.State, []*fragment.Fragment{{TopicSI: ref, Deleted: true, Topic: gone}})
 }
 
-// say applies what was read of a record.
+// say applies the statements of a record.
 func (h *records) say(s merge.State, parts []*fragment.Fragment) error {
 	if h.format != nil {
 		return h.format.Apply(s, parts)

@@ -12,9 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// The records of a source that is followed for the first time are loaded in one piece, as a snapshot is. That is so as
-// long as they have nothing to do with each other: each says what one topic is, and no other has its identifier. The
-// first one that is otherwise, and all behind it, are applied one by one.
+// The records of a new source are loaded at once, like a snapshot, as long as they are independent: each describes one
+// topic, and no other has its identifier. The first one that is not, and all later ones, are applied singly.
 
 // load is a source that is being loaded.
 type load struct {
@@ -25,10 +24,10 @@ type load struct {
 	applied int
 }
 
-// errHeld says that a record is held.
+// errHeld is the error for a record that is held.
 var errHeld = errors.New("client: a record is held")
 
-// beginLoad begins to load the source, if nothing of it is held, and if what each record says of its topics is known.
+// beginLoad begins to load the source, if nothing of it is held, and the topics of each record are known.
 func (h *records) beginLoad(ctx context.Context) error {
 	if h.format == nil || h.s.Staging == nil || h.begun == nil {
 		return nil
@@ -50,12 +49,11 @@ func (h *records) beginLoad(ctx context.Context) error {
 	return nil
 }
 
-// stated iterates over what the records say. Topics that they mention and say nothing of come last: they are
-// provisional.
+// stated iterates over the statements of the records. Topics that they only mention come last: they are provisional.
 func (h *records) stated(ctx context.Context, l *load) iter.Seq2[store.Stated, error] {
 	return func(yield func(store.Stated, error) bool) {
 		scratch := h.scratch(h.s)
-		refs := scratch.Sorter() // of all topics: those that are there, and those that are mentioned
+		refs := scratch.Sorter() // of all topics: existing and mentioned ones
 		err := l.each(ctx, yield, refs.Add)
 		before := ""
 		for row, failed := range refs.Sorted() {
@@ -78,13 +76,13 @@ func (h *records) stated(ctx context.Context, l *load) iter.Seq2[store.Stated, e
 	}
 }
 
-// How a row says that a topic is there, before the one that says that it is mentioned.
+// The kinds of rows: a topic exists, which sorts first, or is mentioned.
 const topicThere, topicMentioned = 0, 1
 
-// errNoMore says that what is stated is not wanted any more.
+// errNoMore ends an iteration whose consumer has stopped.
 var errNoMore = errors.New("client: no more is wanted")
 
-// each passes on what the records say, and which topics they have and mention.
+// each passes on the statements of the records, with the topics that they have and mention.
 func (l *load) each(ctx context.Context, yield func(store.Stated, error) bool,
 	ref func(key, value []byte) error) error {
 	mentioned := map[fragment.Ref]bool{}
@@ -111,14 +109,14 @@ func (l *load) each(ctx context.Context, yield func(store.Stated, error) bool,
 	}
 }
 
-// heldOf returns what is held of a record once it is loaded.
+// heldOf returns the state of a record after it is loaded.
 func heldOf(o *follow.Result[obtained]) *store.Held {
 	topic := o.Content.fragment.Topic.TopicSI()
 	return &store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.Content.later,
 		Named: areNamesOf(o.TopicSI, topic)}
 }
 
-// fragment passes on what a record says of one topic.
+// fragment passes on the statements of a record about one topic.
 func (l *load) fragment(f *fragment.Fragment, yield func(store.Stated, error) bool,
 	ref func(key, value []byte) error, mentioned map[fragment.Ref]bool) error {
 	if err := ref(append([]byte(f.Topic.TopicSI()), topicThere), nil); err != nil {
@@ -147,10 +145,10 @@ func (l *load) fragment(f *fragment.Fragment, yield func(store.Stated, error) bo
 	return nil
 }
 
-// maxMentioned is how many topics are remembered that were mentioned, so that they are not sorted again and again.
+// maxMentioned is the number of mentioned topics that are remembered, so that they are not sorted repeatedly.
 const maxMentioned = 10_000
 
-// loadOf takes those of a batch that can be loaded, and returns the others. Where there are some, the load has ended.
+// loadOf loads the records of a batch that can be loaded, and returns the others. If there are any, the load has ended.
 func (h *records) loadOf(ctx context.Context, batch []follow.Result[obtained]) ([]follow.Result[obtained], error) {
 	if h.load == nil {
 		return batch, nil
@@ -172,7 +170,7 @@ func (h *records) loadOf(ctx context.Context, batch []follow.Result[obtained]) (
 	return nil, nil
 }
 
-// endLoad ends the load: what was taken is staged.
+// endLoad ends the load and stages it.
 func (h *records) endLoad(ctx context.Context) error {
 	l := h.load
 	if l == nil {
@@ -204,7 +202,7 @@ func (h *records) abandon() {
 	}
 }
 
-// isPlain reports whether what a record says can be loaded whatever others say.
+// isPlain reports whether a record can be loaded independently of others.
 func isPlain(o *follow.Result[obtained]) bool {
 	c := &o.Content
 	if o.Err != nil || o.Deleted || c.fragment == nil || c.missing != nil {

@@ -16,30 +16,28 @@ import (
 
 // How a record is fetched.
 
-// obtained is what was fetched of a record.
+// obtained is the fetched content of a record.
 type obtained struct {
-	fragments []*fragment.Fragment    // the fragment, and what the format has beside it
+	fragments []*fragment.Fragment    // the fragment, and further ones of the format
 	fragment  *fragment.Fragment      // nil where the record is deleted, or available in no form of use
 	later     bool                    // it is of a later version than the record
 	from      string                  // the link that was tried last
-	forms     []follow.Representation // all that there are, the best first
+	forms     []follow.Representation // all available ones, the best first
 
-	// missing is why a better form than that of the fragment was not available: it may say
-	// more.
+	// missing is the reason why a better form was not available, which may have more content.
 	missing error
 }
 
-// Fetch implements [follow.Sink]: it fetches what represents a record, in the format that we like
-// best. Where that is gone, or is not what the source says that it is, what was said is out of
-// date, or wrong: other forms are taken only if this is the last time that the record is tried.
-// What is only a copy is passed over where it is no good.
+// Fetch implements [follow.Sink]: it fetches the preferred representation of a record. If that is gone, or differs from
+// the source's statement, the statement was out of date or wrong: other forms are used only at the last try of the
+// record. It skips invalid copies.
 func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obtained, size int64, err error) {
 	o.forms = h.representations(r)
 	for _, form := range o.forms {
 		o.from = form.URL
 		var f taken
 		if f, err = h.take(ctx, r, form); err == nil {
-			f.fragments[0].Deleted = false // else an entry says so
+			f.fragments[0].Deleted = false // only an entry deletes a topic
 			o.fragments, o.fragment, o.later = f.fragments, f.fragments[0], f.later
 			return o, f.size, nil
 		}
@@ -58,7 +56,7 @@ func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obt
 	return o, 0, err
 }
 
-// taken is what was taken of a record.
+// taken is the content of a record that was read.
 type taken struct {
 	fragments []*fragment.Fragment
 	size      int64
@@ -75,7 +73,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		if t.size = body.N; form.Fixity.IsZero() {
 			return t, err
 		}
-		// What is not what it should be may well not be XTM, and behind XTM there may be more.
+		// An invalid document may not be XTM, and may continue after the XTM.
 		_, rest := io.Copy(io.Discard, stated)
 		switch {
 		case follow.OutOfDate(rest):
@@ -96,8 +94,8 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 	}
 	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL,
 		Within: h.MaxTime}
-	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for
-	// the one that the entry tells of, and never be asked for again.
+	// All versions of a record have the same address: a cached older version would be taken for that of the entry, and
+	// never be fetched again.
 	fetcher := h.fetcher().Uncached()
 	if form.Copy {
 		fetcher.Tries = 1 // there is another place
@@ -112,9 +110,8 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 	return t, err
 }
 
-// acceptOf returns the Accept header for a form of a record. What a source states of bytes is
-// so of one media type alone, or else of what is sent to those who ask for none; any other
-// would be refused for what is stated.
+// acceptOf returns the Accept header for a form of a record. A source's statement about bytes is about one media type,
+// or about the default form; another form would contradict it.
 func (h *records) acceptOf(form follow.Representation) string {
 	if form.Fixity.IsZero() {
 		return h.links().Accept()
@@ -141,9 +138,9 @@ func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options,
 	if err != nil {
 		return nil, err
 	}
-	// That something is an instance of this topic is said by its own record: a source that
-	// says which topic a record is about has one of each. An instance that came and went
-	// since the feed was read would never be heard of, and its class does not change with it.
+	// The record of an instance states its type: a source that names the topics of records has a record for each.
+	// Instances that came and went since the feed was read would never be removed, because the class does not change
+	// with them.
 	f.Associations = slices.DeleteFunc(f.Associations, func(a *fragment.Association) bool {
 		return a.Part(f.Topic.TopicSI()) == fragment.AsType
 	})
@@ -158,8 +155,8 @@ func named(uri string) tmdm.Locator {
 	return tmdm.Locator(uri)
 }
 
-// representations returns those of a record that may be XTM, the best first; of one format
-// alone where that was asked for.
+// representations returns those of a record that may be XTM, the best first; only those of the requested format, if
+// any.
 func (h *records) representations(r *follow.Record) []follow.Representation {
 	if h.format != nil {
 		return r.Representations

@@ -17,27 +17,27 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// maxRepairs is how many topics are repaired in one round. Where more differ, a clean replacement costs less.
+// maxRepairs is the number of topics that one round repairs. If more differ, a clean replacement costs less.
 const maxRepairs = 10_000
 
-// maxNode bounds the length in bytes of what a source says of a node of its tree.
+// maxNode is the maximum length of a tree node from a source, in bytes.
 const maxNode = 1 << 20
 
-// repairError says that what a repair needs could not be fetched.
+// repairError is the error of a fetch for a repair.
 type repairError struct{ err error }
 
 func (e *repairError) Error() string { return e.err.Error() }
 func (e *repairError) Unwrap() error { return e.err }
 
-// errMoved says that the source has changed since the feed was read.
+// errMoved is the error for a source that has changed since the feed was read.
 var errMoved = errors.New("the source has changed meanwhile")
 
-// digestHeader is the header in which a source says what its digest is by now.
+// digestHeader is the header with the present digest of a source.
 const digestHeader = "TMShare-Digest"
 
-// provenOrRepaired compares what is held with what the source states, and repairs what differs. Where that does not
-// help, the source is to be replaced: the error is an [*unmendableError] then. A generation that is being
-// loaded is not replaced again.
+// provenOrRepaired compares the held records with the source's digest, and repairs differences. If that fails, the
+// source must be replaced: the error is an [*unmendableError] then. A generation that is being loaded is not replaced
+// again.
 func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) error {
 	for tries, fetched := 0, 0; ; tries++ {
 		p, err := u.prove(ctx)
@@ -45,7 +45,7 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 			return err
 		}
 		applied := u.s.Applied()
-		// A source that signs what it states is tried in each round: then something between alters what it sends.
+		// A source that signs its statements is retried in each round: then the connection causes the difference.
 		given := applied.NoRepair || applied.RepairFailed && u.s.Key == ""
 		if applied.Proof = p; p == nil || p.Equal || !p.Differs || given || tries == maxGone {
 			return nil
@@ -55,13 +55,13 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 		var failed *repairError
 		switch {
 		case errors.Is(err, errMoved):
-			if err := run(); err != nil { // what has changed comes first
+			if err := run(); err != nil { // apply changes first
 				return err
 			}
 			continue
 		case errors.As(err, &many):
 			return u.giveUpRepair(ctx, p, fmt.Sprintf("more than %d topics are not as the source states", many.Most))
-		case errors.As(err, &failed) && ctx.Err() == nil: // what the feed says is applied; the next round tries again
+		case errors.As(err, &failed) && ctx.Err() == nil: // the feed's changes are applied; the next round retries
 			p.Reason = fmt.Sprintf("what is held differs from what the source states, and what differs cannot be found: %v",
 				failed.err)
 			return nil
@@ -72,7 +72,7 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 		if err != nil {
 			return err
 		}
-		// a damaged topic may have claimed what identifies another one, which has lost associations with it
+		// a damaged topic may have had identifiers of another one, which then lost associations
 		again := n > 0 && fetched == 0
 		fetched += n
 		switch applied.Proof = held; {
@@ -87,8 +87,8 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 	}
 }
 
-// giveUpRepair asks for a clean replacement, or, where this is one, notes that nothing is to be repaired any more: the
-// source may state digests that are not those of its states.
+// giveUpRepair requests a clean replacement, or, within one, notes that repairs are given up, because the source may
+// state wrong digests.
 func (u *fragments) giveUpRepair(ctx context.Context, p *store.Proof, reason string) error {
 	applied := u.s.Applied()
 	if u.s.Staging == nil && !applied.RepairFailed {
@@ -101,8 +101,8 @@ func (u *fragments) giveUpRepair(ctx context.Context, p *store.Proof, reason str
 	})
 }
 
-// repair finds the topics that differ from those of the source, fetches these alone, and applies them in one commit. It
-// returns how many there were. It is [errMoved] where the source is not in the state that is stated for the mark.
+// repair finds the topics that differ from the source's, fetches these, and applies them in one commit. It returns
+// their number. The error is [errMoved] if the source is not in the state of the mark.
 func (u *fragments) repair(ctx context.Context) (int, error) {
 	base, err := u.digestLink(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (u *fragments) fetchNode(ctx context.Context, at, stated string) (*statedig
 	return d, err
 }
 
-// fetchTopic fetches what the source says of a topic now. A topic that it does not have is deleted.
+// fetchTopic fetches the source's present topic. A topic that it does not have is deleted.
 func (u *fragments) fetchTopic(ctx context.Context, base string,
 	topic fragment.Ref) (*fragment.Fragment, int64, error) {
 	named := fragment.Identity{SubjectIdentifiers: []fragment.Ref{topic}}

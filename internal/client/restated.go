@@ -11,16 +11,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// restatement is what a feed says by now of a change in quarantine, where that is something
-// else than before: it was the entry that was wrong.
+// restatement is the present content of a changed entry in quarantine, which was wrong before.
 type restatement struct {
 	at     int // its place among those in quarantine
 	change *follow.Record
 }
 
-// retryRestated looks for changes that failed in the documents where they stand, takes over
-// what these say of them by now, and tries for their fragments once more. It returns what is
-// to leave the quarantine, because its entry is about another topic.
+// retryRestated reads the entries of failed changes again in their documents, takes over their present content, and
+// retries their fragments. It returns the changes to remove from quarantine, because their entry is about another
+// topic.
 func (u *fragments) retryRestated(ctx context.Context, all []store.Quarantined,
 	failed []error) ([]store.Quarantined, error) {
 	restated, err := u.lookForRestated(ctx, all, failed)
@@ -42,16 +41,15 @@ func (u *fragments) retryRestated(ctx context.Context, all []store.Quarantined,
 	return left, ctx.Err()
 }
 
-// maxLookedAt is how many documents are read for an entry, from the one in which it has stood
-// on: in time it goes from the recent document to those behind it.
+// maxLookedAt is the number of documents that are read for an entry, from its former one on, because entries move from
+// the recent document to older ones.
 const maxLookedAt = 5
 
-// maxLooks is how many documents are read for all entries in one round.
+// maxLooks is the number of documents that are read for all entries in one round.
 const maxLooks = 100
 
-// lookForRestated reads the documents in which entries that failed have stood: first those that
-// were not read for the longest time, as many as one round may. Where one cannot be read, its
-// entries stay as they are.
+// lookForRestated reads the former documents of failed entries: those first that were not read for the longest time, up
+// to the limit of a round. The entries of an unreadable one are unchanged.
 func (u *fragments) lookForRestated(ctx context.Context, all []store.Quarantined,
 	failed []error) (restated []restatement, err error) {
 	byDocument := map[string]map[string]int{} // by URL: the entries that have stood there, by key
@@ -101,8 +99,7 @@ func (u *fragments) lookForRestated(ctx context.Context, all []store.Quarantined
 	return restated, nil
 }
 
-// longestNotRead returns the documents in the order in which they are to be read: those come
-// first of which an entry has waited the longest.
+// longestNotRead returns the documents sorted by the time for which one of their entries has waited, the longest first.
 func longestNotRead(all []store.Quarantined, byDocument map[string]map[string]int) []string {
 	last := map[string]time.Time{}
 	for at, wanted := range byDocument {

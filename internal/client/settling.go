@@ -13,21 +13,20 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// settling tells which entries are settled: what they say of their topics is their last word.
+// settling determines which entries are settled, so that their fragments no longer change.
 //
-// The times of other servers than those of TMShare in Go are whole seconds, and some list each
-// topic once, under an id that is made of the topic and the time. When such a topic changes
-// twice in one second, the feed before and after the second change is the same. So the fragment
-// of an entry is read again in later rounds, until the feed was written when the second was over.
+// Servers other than TMShare in Go have times in whole seconds, and some list each topic once, under an id made of the
+// topic and the time. If such a topic changes twice in one second, the feed is the same before and after the second
+// change. So later rounds fetch the fragment of an entry again, until the feed is from a later second.
 type settling struct {
-	asOf    time.Time         // the feed shows what had happened by then, by the server's clock
+	asOf    time.Time         // the feed has all changes up to this time, by the server's clock
 	mark    follow.Mark       // of the earlier rounds
-	digests map[string]string // by key: of what they and this round have applied, where it is not settled
+	digests map[string]string // by key: of applied changes that are not settled
 	differs bool              // a fragment was another one than in earlier rounds
 }
 
-// grace is how long after its time an entry may still change: it has the time when the change
-// began, and shows when that is committed.
+// grace is the time for which further changes with an entry's time may appear, because that is the time of a change's
+// begin, but the entry appears with its commit.
 const grace = 2 * time.Second
 
 func newSettling(asOf time.Time, mark follow.Mark) settling {
@@ -41,14 +40,13 @@ func (s *settling) settled(at time.Time) bool {
 	return at.Nanosecond() != 0 || !s.asOf.Before(at.Add(grace)) || at.After(s.asOf.Add(follow.Grace))
 }
 
-// applied returns the digest of what earlier rounds have applied for a change that was not
-// settled then.
+// applied returns the digest of the fragment that earlier rounds applied for a change that was not settled.
 func (s *settling) applied(r *follow.Record) (string, bool) {
 	digest, ok := s.mark.Unsettled[follow.Key(r.ID, r.Updated)]
 	return digest, ok
 }
 
-// digest returns the digest for the bytes of a change's fragment, nil where none is needed.
+// digest returns the digest for the bytes of a change's fragment, nil if none is needed.
 func (s *settling) digest(r *follow.Record) *digest {
 	if _, again := s.applied(r); r.Change.State != "" || s.settled(r.Updated) && !again {
 		return nil
@@ -68,7 +66,7 @@ func (s *settling) compare(o *follow.Result[received]) {
 	}
 }
 
-// note keeps the digest of what is applied.
+// note stores the digest of an applied change.
 func (s *settling) note(o *follow.Result[received]) {
 	key := follow.Key(o.ID, o.Updated)
 	if delete(s.digests, key); o.Err == nil && o.Content.digest != "" && !s.settled(o.Updated) {
@@ -76,8 +74,8 @@ func (s *settling) note(o *follow.Result[received]) {
 	}
 }
 
-// unsettled returns those of the changes that are to be read again in the next round, nil
-// for none. Those in quarantine are tried again in any case.
+// unsettled returns the changes to read again in the next round, nil for none. Those in quarantine are retried in any
+// case.
 func (s *settling) unsettled() map[string]string {
 	if len(s.digests) == 0 {
 		return nil
@@ -85,7 +83,7 @@ func (s *settling) unsettled() map[string]string {
 	return maps.Clone(s.digests)
 }
 
-// end forgets what is settled by now, when the round has read all again.
+// end drops settled changes, after the round has read all again.
 func (s *settling) end() {
 	maps.DeleteFunc(s.digests, func(key, _ string) bool {
 		_, text, _ := strings.Cut(key, "\x00")
@@ -94,10 +92,10 @@ func (s *settling) end() {
 	})
 }
 
-// digest is that of what is read through it. A nil one does nothing.
+// digest is the digest of the bytes read through it. A nil one does nothing.
 type digest struct{ hash hash.Hash }
 
-// reader begins anew: what is read may be another try.
+// reader starts again, because it may be another try.
 func (d *digest) reader(r io.Reader) io.Reader {
 	if d == nil {
 		return r

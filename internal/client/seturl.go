@@ -109,7 +109,7 @@ func (c *Client) Set(ctx context.Context, name string, caCert *string,
 	return c.Subscription(ctx, name)
 }
 
-// moved notes where the authority of a subscription says that it is for good. It is safe for concurrent use.
+// moved records the address that an authority states as permanent. It is safe for concurrent use.
 type moved struct {
 	from  string
 	mu    sync.Mutex
@@ -130,11 +130,11 @@ func (m *moved) to() string {
 	return m.where
 }
 
-// MovedForGood begins what is said of a source that has moved. The command that follows it there ends that.
+// MovedForGood is the beginning of the message about a moved source. The command to follow it ends the message.
 const MovedForGood = "the source says that it has moved for good. If its owner says so too: "
 
-// acceptMove follows a source that says that it has moved for good: on the same server, or anywhere where that is
-// accepted. A token is shown to no other server for it. The error says why not, and what to do.
+// acceptMove follows a source to the new address that it states as permanent: on the same server, or on any if that is
+// accepted. No other server gets a token for it. Its error has the reason and the remedy.
 func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 	s, err := c.Subscription(ctx, name)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 	return nil
 }
 
-// mayMove says why a source may not be followed to where it says that it is, and what to do.
+// mayMove returns an error, with the remedy, if a source may not be followed to its stated address.
 func (c *Client) mayMove(s *store.Subscription, to string) error {
 	from, unread := url.Parse(s.Authority())
 	at, unfit := url.Parse(to)

@@ -19,8 +19,8 @@ type snapshotDocument struct {
 	Format  *formats.Format // nil: it is XTM
 }
 
-// readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a
-// stream: it is read as a whole then. One that cannot be read as a whole is a [*wholeError].
+// readSnapshot calls use with the records of a snapshot, and again from the beginning if it cannot be read as a stream,
+// but only as a whole. If that fails, too, the error is a [*wholeError].
 func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error,
 	noStream func(error)) error {
 	if d.Format != nil {
@@ -48,7 +48,7 @@ func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fr
 	return use(fragment.Records(m))
 }
 
-// wholeError says that a snapshot cannot be read as a whole.
+// wholeError is the error for a snapshot that cannot be read as a whole.
 type wholeError struct{ error }
 
 // Unwrap returns the reason.

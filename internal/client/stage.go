@@ -18,14 +18,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// maxMissing is how many snapshots may be missing, one after the other, that the feed names.
+// maxMissing is the number of consecutive missing snapshots that the feed may name.
 const maxMissing = 5
 
-// stageSnapshot loads the newest snapshot as a new generation of the source, or
-// nothing where there is none. recent is the recent document of the fragments feed
-// as it was before. The snapshot is fetched to a file first: so the
-// server is not kept waiting, an interrupted fetch goes on where it ended, and
-// nothing is read from what is not whole.
+// stageSnapshot loads the newest snapshot as a new generation of the source, or nothing if there is none. recent is the
+// recent document of the fragments feed before. It fetches the snapshot to a file first, so that the server does not
+// wait, an interrupted fetch can continue, and only complete data is read.
 func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed,
 	allowURL func(*url.URL) error) error {
 	var missing error // of the link
@@ -72,11 +70,9 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 	}
 }
 
-// markOf returns the mark of a snapshot, with an entry that must be in the feed when that is
-// read next: else the server was restored from a backup while the snapshot was loaded, or
-// while the client was not running. The newest entry of the recent document will do, unless it
-// is older than the snapshot. It is an entry of servers that state the state of each: elsewhere
-// entries may move.
+// markOf returns the mark of a snapshot, with an entry that must be in the feed at its next reading; otherwise the
+// server was restored from a backup meanwhile. The newest entry of the recent document is used, unless it is older than
+// the snapshot. Only servers that state the state of each entry have one, because elsewhere entries may move.
 func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
 	newest := newestOf(recent)
 	mark := store.Mark{Updated: snapshot.Updated, Digest: snapshot.Digest, RDF: follow.InRDF(&newest)}
@@ -105,9 +101,8 @@ func provable(mark store.Mark) bool {
 	return mark.Updated.IsZero() || len(mark.Handled) > 0 || mark.Relied != ""
 }
 
-// loadSnapshot stages what was fetched. The file is removed once that is done, and
-// if it cannot be read, so that the next round fetches another; it stays where
-// loading is interrupted.
+// loadSnapshot stages the fetched file. It removes the file afterwards, and if it cannot be read, so that the next
+// round fetches another one; an interruption keeps it.
 func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, format *formats.Format,
 	mark store.Mark) error {
 	o := c.xtmOptions(s.SP, d.URL(), d.ContentType())
@@ -139,7 +134,7 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 	return err
 }
 
-// tellLoading says how far a snapshot is loaded.
+// tellLoading reports the progress of loading a snapshot.
 func (c *Client) tellLoading(source string, l store.Loading) {
 	switch {
 	case l.Rows == 0:
@@ -180,8 +175,8 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription,
 	return newest, nil
 }
 
-// stageLog makes the log of a replica whose snapshot is staged: of all entries that the feed has up to the mark. The
-// later ones are logged as they are applied.
+// stageLog makes the log of a replica with a staged snapshot: from all entries of the feed up to the mark. Later
+// entries are logged when they are applied.
 func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID string) error {
 	current, err := c.Subscription(ctx, s.Name)
 	if err != nil {
@@ -212,7 +207,7 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 	if err != nil {
 		return err
 	}
-	if !newest.IsZero() && newest.Before(until) { // what the log would lack, no later round could bring
+	if !newest.IsZero() && newest.Before(until) { // later rounds could not add the missing entries
 		return errors.Join(
 			errors.New("the feed has no entry as late as the newest snapshot. It may come from a cache: try again later, and "+
 				"if it stays so, tell the owner of the server"), n.Close())

@@ -22,15 +22,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
-// SubscribeOptions are what a subscriber may decide.
+// SubscribeOptions are the options of a subscription.
 type SubscribeOptions struct {
 	Name string // of the subscription; "" takes one from the URL
 
-	// SP is the source locator prefix for a feed that declares none; "" makes
-	// one of the feed's URL. It must be the declared one of a feed that does.
+	// SP is the source locator prefix for a feed that declares none; "" makes one of the feed's URL. For other feeds it
+	// must equal the declared one.
 	SP string
 
-	// Protocol is how changes are to be learnt of, one of [ProtocolNames]. "" takes what the URL shows.
+	// Protocol is the protocol to use, one of [ProtocolNames]. "" takes the one that the URL shows.
 	Protocol string
 
 	store.Asked // in Format, the name of one that servers offer
@@ -55,7 +55,7 @@ type SubscribeOptions struct {
 // ProtocolTMShare is the name of the protocol of fragments feeds, in any dialect.
 const ProtocolTMShare = "tmshare"
 
-// ProtocolNames returns the names by which sources can be followed, where there are these protocols of records.
+// ProtocolNames returns the names of the protocols for sources, given these protocols of records.
 func ProtocolNames(ofRecords []follow.Protocol) []string {
 	names := []string{ProtocolTMShare}
 	for i := range ofRecords {
@@ -67,9 +67,8 @@ func ProtocolNames(ofRecords []follow.Protocol) []string {
 // ProtocolOf returns the name of the protocol of a subscription.
 func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol), ProtocolTMShare) }
 
-// Subscribe subscribes to the collection at a URL: that of an overview with one
-// collection, a topic map feed, a fragments feed or a feed of records, or anything that
-// leads to a set of resources of a ResourceSync Source. Where there are several
+// Subscribe subscribes to the collection at a URL: an overview with one collection, a topic map feed, a fragments feed
+// or a feed of records, or any URL that leads to a set of resources of a ResourceSync Source. If there are several
 // collections, a [*follow.ChoiceError] lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
 	if o.Format != "" {
@@ -145,7 +144,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	return s, nil
 }
 
-// OwnError says that what was to be subscribed to is a collection of this node.
+// OwnError is the error for subscribing to a collection of this node.
 type OwnError struct{ Feed, Name string }
 
 func (e *OwnError) Error() string {
@@ -170,7 +169,7 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 	return nil
 }
 
-// checkOffered returns an error where RDF is asked for, and the source is not offered in it.
+// checkOffered returns an error if RDF is requested, and the source does not offer it.
 func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error {
 	switch {
 	case !c.links().Exchanged():
@@ -190,9 +189,9 @@ func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error 
 	return err
 }
 
-// checkOthers returns an error where a subscription follows the source of s already, by the same protocol and in the
-// same format, unless that is to be so. It is a [*SharedPrefixError] where one to another server has the source locator
-// prefix of s, unless that is allowed. The collections of one server may share one.
+// checkOthers returns an error if a subscription already follows the source of s, by the same protocol and in the same
+// format, unless that is requested. The error is a [*SharedPrefixError] if a subscription to another server has the
+// source locator prefix of s, unless that is allowed. The collections of one server may share one.
 func (c *Client) checkOthers(ctx context.Context, s *store.Subscription, o *SubscribeOptions) error {
 	all, err := c.Store.Subscriptions(ctx)
 	for i := range all {

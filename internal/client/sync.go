@@ -20,45 +20,44 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Round says what one round of a subscription did.
+// Round is the result of one round of a subscription.
 type Round struct {
 	Name       string `json:"name"`
 	CleanStart bool   `json:"cleanStart"`       // the map was loaded
 	Snapshot   bool   `json:"snapshot"`         // from a snapshot; else from all that the source has published
 	Reason     string `json:"reason,omitempty"` // why it was loaded anew
-	// new entries that the mark moved over, and those that were applied late
+	// the new entries up to the mark, and those applied late
 	Entries int       `json:"entries"`
 	Applied int       `json:"applied"` // fragments applied for them
 	Mark    time.Time `json:"mark"`    // the server's time up to which all is applied, or in quarantine
 
 	Removed int `json:"removed,omitempty"` // topics that a replacement has taken away, where a doubt was confirmed
 
-	// Ahead says that all entries of the source have times later than now, so that there is no mark.
+	// Ahead states that all entries of the source are later than now, so that there is no mark.
 	Ahead bool `json:"ahead,omitempty"`
 
-	// Unusable is how many records that were new in the round are in no format that can be
-	// read, or that was asked for: what the source had said by them is gone.
+	// Unusable is the number of new records in the round without a readable or requested format: earlier statements
+	// from them are removed.
 	Unusable int `json:"unusable,omitempty"`
 
-	// Quarantined is how many topics are in quarantine after the round.
+	// Quarantined is the number of topics in quarantine after the round.
 	Quarantined int `json:"quarantined"`
 
-	// Proven says that the state digest of what is held is the one that the source states. Unproven says why
-	// it is not known to be. Both are zero where the source states none.
+	// Proven states that the state digest of the held records equals the source's. Unproven is the reason why it is not
+	// proven. Both are zero if the source states none.
 	Proven   bool   `json:"proven,omitempty"`
 	Unproven string `json:"unproven,omitempty"`
-	// what is held is not what the source states, and nobody has wished that so
+	// Differs states an unintended difference from the source's digest
 	Differs  bool `json:"differs,omitempty"`
 	Repaired int  `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
-	// Doubt says that a reading of the source would take something away, and is not confirmed: the copy stays as it is.
-	// Nil: none would.
+	// Doubt is an unconfirmed loss in a reading of the source: the copy is unchanged. Nil: none.
 	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
 	// Moved is the address at which the source is for good, by its own word; "": where it is followed.
 	Moved string `json:"moved,omitempty"`
 
-	// Every is how often the source has something new, by its own word; zero: it does not say.
+	// Every is the source's stated time between changes; zero: not stated.
 	Every time.Duration `json:"-"`
 
 	Error string `json:"error,omitempty"` // for programs: why the round failed

@@ -1,4 +1,4 @@
-// Package discover finds what can be followed, from any URL of its server.
+// Package discover finds sources to follow from any URL of their server.
 package discover
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Finder finds what can be followed.
+// Finder finds sources to follow.
 type Finder struct {
 	Fetcher *fetch.Fetcher
 	Limits  feeds.Limits // of one feed document
@@ -27,9 +27,9 @@ type Finder struct {
 	Protocols []follow.Protocol
 }
 
-// Find returns a subscription to what a URL leads to, without a name. protocol is how changes
-// are to be learnt of, "" what the URL shows. sp is the source locator prefix for what declares
-// none, "" makes one of its URL. Where there are several collections, a [*follow.ChoiceError] lists them.
+// Find returns a subscription, without a name, to the source that a URL leads to. protocol is the protocol to use; ""
+// takes the one that the URL shows. sp is the source locator prefix for a source that declares none; "" makes one of
+// its URL. If there are several collections, a [*follow.ChoiceError] lists them.
 func (f Finder) Find(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
 	if p := f.by(protocol, ref); p != nil && p.Find != nil {
 		return f.found(ctx, p, ref, sp)
@@ -37,8 +37,7 @@ func (f Finder) Find(ctx context.Context, ref, protocol, sp string) (*store.Subs
 	return f.collection(ctx, ref, protocol, sp)
 }
 
-// by returns the protocol by which what is at a URL is followed: the one that is asked for, or where that is "" the one
-// that the URL shows. It is nil for fragments.
+// by returns the protocol to follow a URL: the requested one, or for "" the one that the URL shows; nil for fragments.
 func (f Finder) by(protocol, ref string) *follow.Protocol {
 	if protocol != "" {
 		return follow.ProtocolNamed(f.Protocols, protocol)
@@ -49,7 +48,7 @@ func (f Finder) by(protocol, ref string) *follow.Protocol {
 	return nil
 }
 
-// found makes a subscription to what a protocol finds.
+// found makes a subscription to the source that a protocol finds.
 func (f Finder) found(ctx context.Context, p *follow.Protocol, ref, sp string) (*store.Subscription, error) {
 	found, err := p.Find(ctx, &follow.Access{Fetcher: f.Fetcher, MaxDocs: f.MaxDocs}, ref)
 	if choice := new(follow.ChoiceError); errors.As(err, &choice) {
@@ -69,7 +68,7 @@ func (f Finder) found(ctx context.Context, p *follow.Protocol, ref, sp string) (
 	return s, err
 }
 
-// subscriptionAt makes a subscription to what declares a source locator prefix, or where that is "" to what does not.
+// subscriptionAt makes a subscription to a source that declares a source locator prefix; "": it declares none.
 func (f Finder) subscriptionAt(at, declared, sp string) (*store.Subscription, error) {
 	s := &store.Subscription{FragmentsFeed: at, SP: declared}
 	switch {
@@ -98,7 +97,7 @@ func prefixFor(feed string) string {
 	return u.String() + "#"
 }
 
-// NameFrom makes a name for a subscription from the URL of what it follows.
+// NameFrom makes a name for a subscription from the URL of its source.
 func NameFrom(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil {

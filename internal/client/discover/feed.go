@@ -20,7 +20,7 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 	}
 	seen := map[string]bool{}
 	snapshots := ""
-	linked := false // at is what a topic map feed calls its fragments feed
+	linked := false // a topic map feed links to at as its fragments feed
 	for at := ref; ; {
 		if seen[at] {
 			return nil, fmt.Errorf("%s: the feeds lead in a circle", at)
@@ -90,7 +90,7 @@ func (f Finder) ofRecords() string {
 	return "atom-pmh, which this program does not have"
 }
 
-// isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of records are plain Atom.
+// isRecordsFeed reports whether a feed shows no sign of another kind, because feeds of records are plain Atom.
 func isRecordsFeed(f *feeds.Feed) bool {
 	_, other := f.Link(feeds.RelSnapshotFeed)
 	for i := range f.Entries {
@@ -103,7 +103,7 @@ func isRecordsFeed(f *feeds.Feed) bool {
 	return !other
 }
 
-// RecordsOnly returns an error that says what a feed is, and what leads to records, where it is one about topic maps.
+// RecordsOnly returns an error that describes a feed about topic maps, and names the way to its records.
 func RecordsOnly(f *feeds.Feed, at string) error {
 	lists := func(rel feeds.Rel) bool {
 		return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(rel); return ok })
@@ -131,7 +131,7 @@ func leadsDown(f *feeds.Feed) bool {
 	return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(feeds.RelTopicMapFeed); return ok })
 }
 
-// isFragmentsFeed tells a fragments feed by its prefix and by what it links to; a snapshots feed has a prefix too.
+// isFragmentsFeed recognises a fragments feed by its prefix and its links; a snapshots feed has a prefix, too.
 func isFragmentsFeed(f *feeds.Feed) bool {
 	for i := range f.Entries {
 		e := &f.Entries[i]
@@ -150,7 +150,7 @@ func isFragmentsFeed(f *feeds.Feed) bool {
 	return false
 }
 
-// down returns the URL of the next feed on the way to a fragments feed, and whether it is that feed.
+// down returns the URL of the next feed towards a fragments feed, and whether it is that feed.
 func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 	var offers []follow.Offer
 	for i := range f.Entries {
@@ -194,8 +194,8 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 	return s, nil
 }
 
-// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a
-// primary one. A feed that does not say so, but whose entries come from those of other fragments feeds, is derived from
+// DerivedFrom returns the URLs of the fragments feeds from which the feed of a recent document is derived; none for a
+// primary one. If the feed has no such links, but its entries come from those of other fragments feeds, it returns
 // these.
 func DerivedFrom(recent *feeds.Feed) []string {
 	if sources := linked(recent, feeds.RelDerivedFrom); sources != nil {

@@ -1,4 +1,4 @@
-// Package expand puts what derived sources are derived from in their place.
+// Package expand replaces derived sources by their inputs.
 package expand
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Expanded are sources of a node, none of which is known to be derived.
+// Expanded holds sources of a node without those known to be derived.
 type Expanded struct {
 	Names []string `json:"names"`
 	Added []Added  `json:"added"` // the subscriptions that were made for it
@@ -24,9 +24,8 @@ type Added struct {
 	Feed string `json:"feed"`
 }
 
-// Inputs returns the named sources. In the place of each subscription whose source is derived stand the collections and
-// subscriptions that this is derived from. Those that the node does not have yet are subscribed to. If one cannot be,
-// those before it stay.
+// Inputs returns the named sources, and replaces each subscription with a derived source by the collections and
+// subscriptions that are its inputs. It subscribes to missing ones. If that fails, earlier ones are kept.
 func Inputs(ctx context.Context, c *client.Client, names []string) (*Expanded, error) {
 	e := &Expanded{Added: []Added{}}
 	for _, name := range names {
@@ -67,7 +66,7 @@ func derivedFrom(ctx context.Context, c *client.Client, name string) ([]string, 
 	return nil, nil
 }
 
-// input takes what has a fragments feed: a subscription, a collection of the node, or a new subscription.
+// input adds the source of a fragments feed: a subscription, a collection of the node, or a new subscription.
 func (e *Expanded) input(ctx context.Context, c *client.Client, feed string) error {
 	followed, err := c.Store.Subscriptions(ctx)
 	if err != nil {
@@ -108,7 +107,7 @@ func follows(s *store.Subscription, feed string) bool {
 	})
 }
 
-// free returns a name that is not taken, by a number behind it where need be.
+// free returns a name that is not taken, by appending a number if necessary.
 func free(name string, taken map[string]bool) string {
 	for n, wanted := 2, name; taken[name]; n++ {
 		name = fmt.Sprintf("%s-%d", wanted, n)

@@ -26,10 +26,10 @@ const Name = "local"
 // Statements are the local statements of a store.
 type Statements struct {
 	Store  *store.DB
-	Author string // who changes them
+	Author string // of the changes
 }
 
-// Edit says what a change of local statements did.
+// Edit is the result of a change of local statements.
 type Edit struct {
 	SP      string `json:"sourceLocatorPrefix"` // of the local statements
 	Added   int    `json:"added"`               // topics
@@ -37,8 +37,8 @@ type Edit struct {
 	Deleted int    `json:"deleted"`
 }
 
-// Ensure makes the source of local statements where there is none, with a prefix ("" makes one up). It returns the
-// prefix, which does not change as long as there are local statements.
+// Ensure makes the source of local statements if there is none, with a prefix ("" makes one up). It returns the prefix,
+// which does not change while there are local statements.
 func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 	return has, err
 }
 
-// choosePrefix returns the prefix that the local statements are to have, where
-// they have the prefix has ("": none yet) and sp is asked for.
+// choosePrefix returns the prefix for the local statements, which have the prefix has ("": none yet) if sp is
+// requested.
 func choosePrefix(has string, empty bool, sp string) (string, error) {
 	switch {
 	case has != "" && (sp == "" || sp == has):
@@ -78,7 +78,7 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 	return sp, fragment.ValidatePrefix(sp)
 }
 
-// Prefix returns the prefix of the local statements, "" where there is no source of them, and whether there are none.
+// Prefix returns the prefix of the local statements, "" without a source of them, and whether there are none.
 func Prefix(ctx context.Context, r *store.DB) (sp string, empty bool, err error) {
 	empty = true
 	err = r.ReadParts(ctx, func(parts []store.Part) error {
@@ -100,10 +100,10 @@ func Prefix(ctx context.Context, r *store.DB) (sp string, empty bool, err error)
 // isLocal reports whether a source is that of the local statements.
 func isLocal(p store.Part) bool { return p.Own && p.Name == Name }
 
-// Import makes local statements of a document, which read reads on the prefix of the local statements: each topic
-// that it describes (with a name, an occurrence or a type) is replaced by what it says, as far as the local
-// statements go. With whole, the document takes the place of all of them, unless that loses more than limit allows (a
-// [*losses.TooManyError]). sp is the prefix to have if there are none yet.
+// Import makes local statements of a document, which read reads with the prefix of the local statements: the document's
+// statements replace the local ones about each topic that it describes (with a name, an occurrence or a type). With
+// whole, the document replaces all local statements, unless that loses more than limit allows (a
+// [*losses.TooManyError]). sp is the prefix if there are none yet.
 func (s Statements) Import(ctx context.Context, sp string, whole bool, limit losses.Limit,
 	read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
 	has, empty, err := Prefix(ctx, s.Store)
@@ -136,9 +136,9 @@ func (s Statements) Import(ctx context.Context, sp string, whole bool, limit los
 	})
 }
 
-// EditTopic changes what the local statements say of one topic. ref is one of its subject identifiers; f gets the
-// topic in a map that has what they say of it so far. A topic that others speak of is referred to by their identifier
-// for it alone, so that it can still be split (protocol: local edits about a foreign topic assert one identifier).
+// EditTopic changes the local statements about one topic. ref is one of its subject identifiers; f gets the topic in a
+// map with the present local statements. A topic of other sources is referred to by their identifier only, so that it
+// can still be split (protocol: local edits about a foreign topic assert one identifier).
 func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 	f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
 	si, err := s.reference(ctx, ref)
@@ -182,8 +182,8 @@ func others(tm *tmdm.TopicMap, topic *tmdm.Topic) []tmdm.Locator {
 	return out
 }
 
-// editTidily is edit. Then it removes those of the topics that were mentioned of which nothing is said, and to which
-// nothing refers any more, and counts them.
+// editTidily is edit. Then it removes those of the mentioned topics that have no statements and no references any more,
+// and counts them.
 func (s Statements) editTidily(ctx context.Context, mentioned *[]tmdm.Locator,
 	decide func(store.Collection, merge.State) (*fragment.Change, error)) (*Edit, error) {
 	e, err := s.edit(ctx, decide)
@@ -210,8 +210,8 @@ func (s Statements) editTidily(ctx context.Context, mentioned *[]tmdm.Locator,
 	return e, nil
 }
 
-// RemoveTopic removes all local statements about the topic with a subject identifier, its associations included. A
-// [*fragment.InUseError] says what still uses it.
+// RemoveTopic removes all local statements about the topic with a subject identifier, including its associations. A
+// [*fragment.InUseError] names remaining uses.
 func (s Statements) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 	si, err := s.reference(ctx, ref)
 	if err != nil {
@@ -264,8 +264,8 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 	return e, nil
 }
 
-// reference returns the subject identifier by which local statements refer to the topic with the subject identifier
-// si: that of the local source if it has the topic, else that of the first other source.
+// reference returns the subject identifier by which local statements refer to the topic with the subject identifier si:
+// that of the local source if it has the topic, else that of the first other source.
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	meant, err := tmdm.Named(si)
 	if err != nil {
@@ -293,7 +293,7 @@ func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, err
 	return best, err
 }
 
-// described returns a map with what a source says of one topic, and the others that this mentions as bare ones.
+// described returns a map with the statements of a source about one topic, and the mentioned topics without theirs.
 func described(ctx context.Context, sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, error) {
 	var own merge.Memory
 	t, err := state.Topic(si)
@@ -321,8 +321,7 @@ func bare(t *tmdm.Topic) bool {
 		len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 1
 }
 
-// deleteUnused returns the change that deletes the record of a topic of which
-// nothing is left to say, or nil where something refers to it.
+// deleteUnused returns the change that deletes the record of a topic without statements; nil if something refers to it.
 func deleteUnused(state merge.State, topic *tmdm.Topic) (*fragment.Change, error) {
 	t, err := state.Topic(topic.SubjectIdentifiers()[0])
 	if err != nil {
@@ -342,8 +341,7 @@ func deleteUnused(state merge.State, topic *tmdm.Topic) (*fragment.Change, error
 	return change, err
 }
 
-// Named returns the topic of tm that stands for the topic with a subject
-// identifier: its type, a theme, a player.
+// Named returns the topic of tm for the topic with a subject identifier, to use as a type, a theme or a player.
 func (s Statements) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
 	ref, err := s.reference(ctx, si)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package merged shows what all sources say together, and who says what.
+// Package merged shows the merged view of all sources, with the sources of each statement.
 package merged
 
 import (
@@ -25,19 +25,19 @@ import (
 // View is the merged view of the sources of a store.
 type View struct {
 	Store  *store.DB
-	Report func(line string) // is told what is left out
+	Report func(line string) // receives reports about omitted parts
 	Pass   Pass              // nil: there are no filters
-	Filter json.RawMessage   // what is shown; nil: all
-	Refuse bool              // that a filter lets nothing pass is an error
+	Filter json.RawMessage   // selects the content; nil: all
+	Refuse bool              // an empty result of a filter is an error
 }
 
-// Pass returns what a filter, which is in JSON, lets pass of what some sources say together. What of the filter means
-// nothing in them is reported, and so is a walk through topics of which none passes. An error of the report ends it.
+// Pass returns the part of merged sources that a filter, which is in JSON, passes. It reports names of the filter
+// without a meaning in them, and an iteration that passes no topic. An error of the report ends it.
 type Pass func(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error)
 
-// Reporting returns a report for [Pass] by one that takes lines. With refuse, that nothing passes is an error. A line
-// that equals the last one is not reported again: each walk would.
+// Reporting returns a report for [Pass] that passes lines on. With refuse, an empty result is an error. It drops a line
+// equal to the last one, because each iteration would repeat it.
 func Reporting(report func(line string), refuse bool) func(line string, nothing bool) error {
 	last := ""
 	return func(line string, nothing bool) error {
@@ -52,7 +52,7 @@ func Reporting(report func(line string), refuse bool) func(line string, nothing 
 	}
 }
 
-// Check returns an error where a filter would let nothing pass of a source that has been loaded.
+// Check returns an error if a filter would pass nothing of a source that was loaded.
 func (v View) Check(ctx context.Context, source string, filter json.RawMessage) error {
 	v.Refuse = true
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
@@ -72,7 +72,7 @@ func (v View) Check(ctx context.Context, source string, filter json.RawMessage) 
 	})
 }
 
-// passing returns what a filter lets pass of parts.
+// passing returns the part of sources that a filter passes.
 func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
 	if v.Pass == nil {
 		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
@@ -102,8 +102,8 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	})
 }
 
-// Languages are those of a reader, the best first, and then those in which the parts call topics, in their order. Local
-// statements are remarks on what others say, and have none.
+// Languages returns the languages of a reader, the best first, then those of the titles in the parts, in their order.
+// Local statements have none, because they comment on other sources.
 func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	all := slices.Clone(reader)
 	for i := range parts {
@@ -114,7 +114,7 @@ func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	return slices.Compact(all)
 }
 
-// partsOf returns parts of the merged view: of each what its filter lets pass.
+// partsOf returns parts of the merged view, reduced by their filters.
 func (v View) partsOf(ctx context.Context, all []store.Part, claims bool) (parts []merge.Part, err error) {
 	for _, p := range all {
 		part := merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
@@ -162,8 +162,8 @@ func (v View) Call(ctx context.Context, list []store.Activity, languages ...stri
 	})
 }
 
-// Map returns the merged view of the named sources, or of all where none is
-// named, and how many reifications they disagree about.
+// Map returns the merged view of the named sources, or of all if none is named, and the number of conflicting
+// reifications.
 func (v View) Map(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	var tm *tmdm.TopicMap
 	conflicts := 0
@@ -175,7 +175,7 @@ func (v View) Map(ctx context.Context, claims bool, sources ...string) (*tmdm.To
 	return tm, conflicts, err
 }
 
-// loaded checks that there is something to merge, and that all is there that was named.
+// loaded checks that there are sources to merge, and that all named ones exist.
 func (v View) loaded(ctx context.Context, sources []string) error {
 	all, err := v.Store.Subscriptions(ctx)
 	if err != nil {
@@ -214,9 +214,9 @@ func (v View) loaded(ctx context.Context, sources []string) error {
 	return nil
 }
 
-// Export writes the merged view of the named sources, or of all, in a format. It returns what the format could not
-// carry. Where the format can write records, the memory in use does not grow with the map. claims gives each
-// statement the item identifiers of the sources that assert it, in formats that keep them.
+// Export writes the merged view of the named sources, or of all, in a format. It returns the losses of the format. If
+// the format can write records, memory does not grow with the map. claims gives each statement the item identifiers of
+// its sources, in formats that keep them.
 func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool,
 	sources ...string) (losses xtm.Losses, err error) {
 	claims = claims && f.Claims

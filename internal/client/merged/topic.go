@@ -18,8 +18,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Topic is one topic of the merged view. By names the sources that say
-// something; where it is empty, the topic is only referred to.
+// Topic is one topic of the merged view. By names its sources; if it is empty, the topic is only referred to.
 type Topic struct {
 	TopicSI            string            `json:"topicSI"` // in the merged view
 	Title              string            `json:"title"`
@@ -30,12 +29,12 @@ type Topic struct {
 	Associations       []ClaimedRelation `json:"associations,omitempty"`
 	Rejected           []Rejected        `json:"rejected,omitempty"`
 
-	// Titles are what topics that these statements name are called, by their identifiers: those that have a name, or
-	// neither a name nor an identifier that people can read.
+	// Titles are the titles of the mentioned topics, by identifier, if they have a name, or neither a name nor a
+	// readable identifier.
 	Titles map[string]string `json:"titles,omitempty"`
 }
 
-// Mentioned returns what a topic that t names is called.
+// Mentioned returns the title of a topic that t names.
 func (t *Topic) Mentioned(si string) string {
 	if title := t.Titles[si]; title != "" {
 		return title
@@ -43,7 +42,7 @@ func (t *Topic) Mentioned(si string) string {
 	return words.Short(si)
 }
 
-// mostTitles is of how many topics the titles are read.
+// mostTitles is the number of topics whose titles are read.
 const mostTitles = 1000
 
 // callTopics adds the titles, for a reader of some languages, and puts the statements in the order of that.
@@ -81,8 +80,8 @@ func (t *Topic) callTopics(view *merge.View, languages titles.Languages) (err er
 	return err
 }
 
-// order puts the statements in the order of a reader: by their types, then by what they say. Names without a type of
-// their own, and the types of the topic, come first.
+// order sorts the statements for a reader: by type, then by content. Names of the default type, and the types of the
+// topic, come first.
 func (t *Topic) order(languages titles.Languages) {
 	kind := func(typ string) string {
 		if typ == string(tmdm.PSIDefaultNameType) || typ == string(tmdm.PSITypeInstance) {
@@ -147,9 +146,8 @@ type ClaimedRole struct {
 	Player string `json:"player"`
 }
 
-// Topic returns the topic of the merged view that has a subject identifier, with
-// the sources that say each thing of it. Its instances are left out unless they
-// are asked for: a class may have many. Topics have their titles for a reader of some languages, the best first.
+// Topic returns the topic of the merged view with a subject identifier, with the sources of each statement. Instances
+// are included only on request, because a class may have many. Titles are in the first available of some languages.
 func (v View) Topic(ctx context.Context, si string, instances bool, languages ...string) (*Topic, error) {
 	meant, err := tmdm.Named(si)
 	if err != nil {
@@ -196,7 +194,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 	return t, err
 }
 
-// rejectedOf returns what is rejected of the topic with a subject identifier.
+// rejectedOf returns the rejected claims about the topic with a subject identifier.
 func rejectedOf(view *merge.View, parts []store.Part, si tmdm.Locator,
 	instances bool) (all []Rejected, err error) {
 	merged := func(si fragment.Ref) (fragment.Ref, error) {
@@ -294,7 +292,7 @@ func texts(refs []fragment.Ref) []string {
 	return out
 }
 
-// Sayers says for people who says something.
+// Sayers formats the sources of a statement for people.
 func Sayers(by []string) string {
 	if len(by) == 0 {
 		return "  [only referred to]"
@@ -302,7 +300,7 @@ func Sayers(by []string) string {
 	return "  [" + strings.Join(by, ", ") + "]"
 }
 
-// Themes says for people in which scope it is said.
+// Themes formats a scope for people.
 func Themes[T ~string](scope []T, call func(si string) string) string {
 	titles := make([]string, len(scope))
 	for i, theme := range scope {
@@ -314,7 +312,7 @@ func Themes[T ~string](scope []T, call func(si string) string) string {
 	return " @ " + strings.Join(titles, ", ")
 }
 
-// maxShown is how much of a value is shown to people, in characters.
+// maxShown is the number of characters of a value that are shown to people.
 const maxShown = 200
 
 // OneLine returns a value as people can read it in one line of a terminal.

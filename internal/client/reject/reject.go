@@ -1,5 +1,4 @@
-// Package reject finds the claims of sources that a person names, so that they can be rejected, or their
-// rejections taken back.
+// Package reject finds claims of sources by name, to reject them or to withdraw their rejections.
 package reject
 
 import (
@@ -18,7 +17,7 @@ import (
 // Named is a claim as a person names it: topics by any of their subject identifiers in the merged view.
 type Named struct {
 	Kind     rejections.Kind
-	Topic    string // that it is about; none of an association
+	Topic    string // its topic; none of an association
 	Value    string
 	Of       string      // the value of the name that a variant is of
 	Type     string      // "": any, but of an association
@@ -34,8 +33,8 @@ type Found struct {
 	Claim  rejections.Claim `json:"claim"`
 }
 
-// Stated returns the claims of all sources that n names, those that are rejected already as well. Near are claims with
-// the same value about the same topic whose types, datatypes or scopes are others.
+// Stated returns the claims of all sources that n names, including rejected ones. near are claims with the same value
+// about the same topic whose types, datatypes or scopes differ.
 func Stated(ctx context.Context, from *store.DB, n Named) (found, near []Found, err error) {
 	var calls error
 	err = read(ctx, from, n, func(p store.Part, m *matcher) error {
@@ -107,7 +106,7 @@ type matcher struct {
 	kind         rejections.Kind
 	topic, given fragment.Ref // given: the identifier by which the topic was named
 	value, owner string
-	datatypes    []tmdm.Locator // that one may be; none: any
+	datatypes    []tmdm.Locator // possible ones; none: any
 	typ          fragment.Ref
 	scope        []fragment.Ref
 	roles        []rejections.Role
@@ -126,7 +125,7 @@ func (m *matcher) take(n Named, sources []store.Part) (err error) {
 	}
 	named := func(s string) (ref fragment.Ref) {
 		for _, ref = range meant(s) {
-			for _, p := range sources { // with what is rejected
+			for _, p := range sources { // including rejected claims
 				t, bad := p.All.Topic(ref)
 				if err = first(err, bad); t != nil {
 					return ref
@@ -189,8 +188,8 @@ func first(a, b error) error {
 	return b
 }
 
-// reader returns the player of the association whose associations are read: the instance, where there is one, since a
-// class may have many.
+// reader returns the player of the association whose associations are read: the instance, if any, because a class may
+// have many.
 func (m *matcher) reader() fragment.Ref {
 	for _, r := range m.roles {
 		if r.Type == tmdm.PSIInstance {
@@ -233,8 +232,8 @@ func (m *matcher) resolvedRoles(roles []rejections.Role) []rejections.Role {
 	return out
 }
 
-// candidates calls f with the claims of a source that may be the one that is named, and calls with a record whose
-// TopicSI is the identifier that is named.
+// candidates calls f with the claims of a source that may be the named one, and calls with a record whose TopicSI is
+// the named identifier.
 func (m *matcher) candidates(src fragment.Source, f func(rejections.Claim), calls func(*fragment.Topic)) error {
 	if m.kind == rejections.Association {
 		return m.associations(src, f)

@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Node is what a node does, as one picture.
+// Node is the state of a node.
 type Node struct {
 	Publishes []Published `json:"publishes"`
 	Follows   []Status    `json:"follows"`
@@ -25,16 +25,15 @@ type Published struct {
 	Topics     int        `json:"topics"`
 	LastChange *time.Time `json:"lastChange,omitempty"`
 	Signed     bool       `json:"signed"` // checkpoints of its log are
-	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources
-	// that it is derived from.
+	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the inputs of a
+	// derived collection.
 	Origin      string   `json:"origin,omitempty"`
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
-	// Filter says what of these it has; nil: all.
+	// Filter selects the content of inputs; nil: all.
 	Filter *store.Filter `json:"filter,omitempty"`
-	// BeingFilled says that it was not derived as a whole yet, and is not served until then.
+	// BeingFilled states that it was not completely derived yet, and is not served until then.
 	BeingFilled bool `json:"beingFilled,omitempty"`
-	// MissingInputs are those of DerivedFrom that are not there. Advice says what to do. Nothing more is derived until
-	// then.
+	// MissingInputs are the missing ones of DerivedFrom. Advice is the remedy. Nothing is derived until then.
 	MissingInputs []MissingInput `json:"missingInputs,omitempty"`
 	Advice        string         `json:"advice,omitempty"`
 }
@@ -45,7 +44,7 @@ type MissingInput struct {
 	Reason string `json:"reason"` // in a few words
 }
 
-// Size is how much disk a node takes, in bytes.
+// Size is the disk space of a node, in bytes.
 type Size struct {
 	Records   int64 `json:"recordBytes"` // all rows of the database
 	Snapshots int64 `json:"snapshotBytes"`

@@ -6,7 +6,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// Seen is what a watcher has seen of a source since it was started.
+// Seen holds the observations of a watcher about a source since its start.
 type Seen struct {
 	Running  bool             `json:"running"`             // a round is under way
 	Progress *client.Progress `json:"progress,omitempty"`  // of it

@@ -1,4 +1,4 @@
-// Package status says how subscriptions are, as far as the store knows.
+// Package status describes the state of subscriptions from the data of the store.
 package status
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Status is what is known of a subscription, for people and programs.
+// Status is the state of a subscription, for people and programs.
 type Status struct {
 	Name string `json:"name"`
 	Feed string `json:"feed"` // that was followed last
-	// Addresses are where the source can be read, the authority first; none: at the feed alone.
+	// Addresses are the addresses of the source, the authority first; none: only the feed.
 	Addresses []string   `json:"addresses,omitempty"`
 	Replica   bool       `json:"replica,omitempty"` // the source is served on, under the same name
 	Protocol  string     `json:"protocol"`
@@ -27,75 +27,74 @@ type Status struct {
 	SP        string     `json:"sourceLocatorPrefix"`
 	State     State      `json:"state"`
 	Mark      *time.Time `json:"mark,omitempty"` // the server's time
-	// Ahead is how many seconds the mark is ahead of the clock here, where that is more than
-	// clocks differ. What the server dates before the mark by then is not noticed.
+	// Ahead is the number of seconds by which the mark is ahead of the local clock, if that exceeds normal differences.
+	// Changes that the server dates before the mark until then are not noticed.
 	Ahead   float64 `json:"markAheadSeconds,omitempty"`
 	Applied int     `json:"applied"` // since the clean start
 
-	// InStep is a time at which nothing was known to be missing: that of the last
-	// round, or, if that has failed, of the last good one or the last proof; but not
-	// later than when the first of what is in quarantine was published.
+	// InStep is a time at which nothing was known to be missing: that of the last round, or, if that has failed, of the
+	// last good one or the last proof; but not later than the time of the first change in quarantine.
 	InStep *time.Time `json:"inStep,omitempty"`
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
 
-	// Proven is when the state digest was last found to be the one that the source states. Unproven says why it is
-	// not known to be. Both are missing where the source states none.
+	// Proven is the time when the state digest was last equal to the source's. Unproven is the reason why it is not
+	// proven. Both are missing if the source states none.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven string     `json:"unproven,omitempty"`
-	// what is held is not what the source states, and nobody has wished that so
+	// Differs states an unintended difference from the source's digest.
 	Differs bool `json:"differs,omitempty"`
 
-	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by
-	// the last one that was accepted.
+	// Key is the public key that must sign the checkpoints of the source. Signed is the number of the log's entries in
+	// the last accepted one.
 	Key    string `json:"key,omitempty"`
 	Signed int64  `json:"signedEntries,omitempty"`
 
 	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word.
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 
-	// Doubt says that a reading of the source would take something away, and is not confirmed. The copy stays as it is.
+	// Doubt is an unconfirmed loss in a reading of the source. The copy is unchanged.
 	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
 	LastError   string     `json:"lastError,omitempty"`
 	LastErrorAt *time.Time `json:"lastErrorAt,omitempty"`
-	// Unidentified is how many topics the source gives neither a subject identifier nor a
-	// subject locator. They have identifiers that begin with fragment.UnidentifiedPrefix.
+	// Unidentified is the number of topics without a subject identifier and subject locator in the source. Their
+	// identifiers begin with fragment.UnidentifiedPrefix.
 	Unidentified int `json:"unidentified,omitempty"`
 
-	// Rejected is how many claims of the source are rejected, RejectedUnstated how many of these it no longer asserts.
+	// Rejected is the number of rejected claims of the source, RejectedUnstated that of those it no longer states.
 	Rejected         int `json:"rejected,omitempty"`
 	RejectedUnstated int `json:"rejectedUnstated,omitempty"`
 
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
 
-	// Waiting is how many records of the source wait for others of it.
+	// Waiting is the number of records of the source that wait for others.
 	Waiting int `json:"waiting,omitempty"`
 
 	Dependents []store.Dependent `json:"dependents,omitempty"`
 
-	// Refused says that the last round failed because the signed log of the source does not go on from what was
-	// accepted of it.
+	// Refused states that the last round failed because the signed log of the source does not continue the accepted
+	// one.
 	Refused bool `json:"checkpointRefused,omitempty"`
-	// Moves is the command that follows a source that has moved for good, where nobody has accepted that.
+	// Moves is the command that follows a source that has moved permanently, if the move was not accepted yet.
 	Moves string `json:"moves,omitempty"`
-	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
+	// History has the results of the last day's rounds on request; the oldest first.
 	History []store.Sample `json:"history,omitempty"`
 
 	*Asked // nil: the reader may not see it
 }
 
-// Asked holds the options of the subscription, as given to "subscribe". Paths are those of the machine of the data
-// folder. What is proven is the whole, also where there is a filter.
+// Asked holds the options of the subscription, as given to "subscribe". Paths are on the machine of the data folder.
+// Proofs are of the whole source, even with a filter.
 type Asked struct {
 	Snapshots string `json:"snapshots,omitempty"` // the feed of them
 	store.Asked
 }
 
-// State says in a few words how a subscription is.
+// State is a short description of a subscription's state.
 type State string
 
 // The states.
@@ -111,7 +110,7 @@ const (
 	ProtocolMissing State = "needs an extension"
 )
 
-// Describe says what s is like at the time now.
+// Describe returns the status of s at the time now.
 func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
 	st := Status{
 		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
@@ -159,7 +158,7 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 			st.Ahead = ahead.Seconds()
 		}
 		var mark follow.Mark
-		if json.Unmarshal(s.State.Records, &mark) == nil { // what a round cannot read is its error
+		if json.Unmarshal(s.State.Records, &mark) == nil { // a round reports unreadable data
 			st.Waiting = mark.Waiting
 		}
 		if st.InStep = known(s.LastInStep(quarantine)); st.InStep != nil {
@@ -170,7 +169,7 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 	return st
 }
 
-// maxAhead is how far the clocks of two computers may differ.
+// maxAhead is the tolerated difference between the clocks of two computers.
 const maxAhead = 5 * time.Minute
 
 func known(t time.Time) *time.Time {
@@ -190,7 +189,7 @@ func AddHistory(ctx context.Context, db *store.DB, list []Status) (err error) {
 	return nil
 }
 
-// Named returns the status of those subscriptions that have one of the names, or of all where none is given.
+// Named returns the status of the subscriptions with the given names, or of all if none is given.
 func Named(ctx context.Context, db *store.DB, now time.Time, names ...string) ([]Status, error) {
 	all, err := db.Subscriptions(ctx)
 	if err != nil {
