@@ -71,8 +71,8 @@ func (c *Client) Sync(ctx context.Context, name string) (*Round, error) {
 	return c.syncUntil(ctx, name, time.Time{})
 }
 
-// Confirm is [Client.Sync] where a person says that what the doubt of the source would take away is right. It confirms
-// the doubt that was shown alone: a reading that would take away something else is a new doubt.
+// Confirm is [Client.Sync] after a person has confirmed the losses of the shown doubt. A reading with other losses
+// opens a new doubt.
 func (c *Client) Confirm(ctx context.Context, name string) (*Round, error) {
 	own := *c
 	own.confirm = true
@@ -110,9 +110,8 @@ func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Rou
 	})
 }
 
-// Forget takes topics out of quarantine, or all where none is named, though
-// their entries are not applied: what the source says of them stays as it is
-// until their next entry. It returns how many there were.
+// Forget removes topics from quarantine, or all if none is named, without applying their entries: the held statements
+// about them stay until the next entry. It returns their number.
 func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int, error) {
 	_, unlock, err := c.lock(ctx, name)
 	if err != nil {
@@ -123,8 +122,8 @@ func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int
 	return len(gone), err
 }
 
-// Unsubscribe ends a subscription and takes away what its source says. Other
-// sources and local edits keep theirs.
+// Unsubscribe ends a subscription and removes the statements of its source. Those of other sources and local ones are
+// kept.
 func (c *Client) Unsubscribe(ctx context.Context, name string) error {
 	_, unlock, err := c.lock(ctx, name)
 	if err != nil {
@@ -144,7 +143,7 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 		return c.syncOnce(ctx, name, until)
 	case unfit != nil && err == nil:
 		c.Report(fmt.Sprintf("%s: %s", name, unfit))
-	case unfit != nil && !strings.Contains(err.Error(), unfit.Error()): // the round does not say so
+	case unfit != nil && !strings.Contains(err.Error(), unfit.Error()): // the round's error does not contain it
 		err = fmt.Errorf("%w; %w", err, unfit)
 	}
 	return r, err
@@ -166,7 +165,7 @@ func (c *Client) syncOnce(ctx context.Context, name string, until time.Time) (*R
 
 // advance brings the source in step: by a partial update where that is possible.
 func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
-	if s.State != nil && s.Staging != nil && c.memory.Doubt != nil { // a replacement was interrupted: it is confirmed anew
+	if s.State != nil && s.Staging != nil && c.memory.Doubt != nil { // a replacement was interrupted: confirm it again
 		if err := c.unstage(ctx, s); err != nil {
 			return err
 		}
@@ -184,7 +183,7 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 	return c.orReplace(ctx, s, r, until, err)
 }
 
-// unstage gives up the generation that is staged. The round goes on with what is shown.
+// unstage drops the staged generation. The round continues with the visible one.
 func (c *Client) unstage(ctx context.Context, s *store.Subscription) error {
 	err := c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil })
 	if err == nil {
@@ -194,13 +193,12 @@ func (c *Client) unstage(ctx context.Context, s *store.Subscription) error {
 	return err
 }
 
-// unmendableError says that only a clean replacement mends the copy, though the history goes on from the mark, and why.
+// unmendableError is the reason why only a clean replacement repairs the copy.
 type unmendableError struct{ reason string }
 
 func (e *unmendableError) Error() string { return e.reason }
 
-// orReplace does a clean replacement where err says that only this brings the
-// source in step. Any other error it returns.
+// orReplace does a clean replacement if err requires it. It returns any other error.
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
 	if history, ok := errors.AsType[*follow.HistoryError](err); ok {
 		return c.believed(ctx, s, r, history, until)
@@ -220,8 +218,8 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 	return c.unmended(ctx, s, r, reason)
 }
 
-// unmended keeps a copy that a clean replacement would not mend either: the source may state digests that are not those
-// of its states, or something alters what it sends.
+// unmended keeps a copy that a clean replacement would not repair either: the source may state wrong digests, or the
+// connection alters its documents.
 func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, reason string) error {
 	current, err := c.Subscription(ctx, s.Name)
 	if err != nil {
@@ -238,7 +236,7 @@ func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, 
 	})
 }
 
-// replaceBecause does a clean replacement for a reason. What replaces the source contains what want says.
+// replaceBecause does a clean replacement for a reason. The replacement must contain the reading want.
 func (c *Client) replaceBecause(ctx context.Context, s *store.Subscription, r *Round, reason string, want *follow.Doubt,
 	until time.Time) error {
 	r.Reason = reason
@@ -303,7 +301,7 @@ func (c *Client) round(ctx context.Context, name string,
 	if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
 		why = "the round was interrupted; the next one goes on from there"
 	}
-	ctx = context.WithoutCancel(ctx) // also a round that was interrupted says so
+	ctx = context.WithoutCancel(ctx) // interrupted rounds report it, too
 	err = c.Store.UpdateSubscription(ctx, name, func(kept *store.Subscription) {
 		kept.LastCheck = now
 		if kept.LastError = why; failed != nil {
@@ -330,8 +328,8 @@ func (c *Client) round(ctx context.Context, name string,
 	return r, cmp.Or(failed, err, counted)
 }
 
-// learnLanguage has s remember in which language its source calls topics: as the feed states it, or else in that of
-// most names, which is looked for when a map is loaded, and again when as many entries were applied as before.
+// learnLanguage stores in s the language of its source's titles: the one that the feed states, or else that of most
+// names, which it determines when a map is loaded, and again after as many applied entries as before.
 func (c *Client) learnLanguage(ctx context.Context, s *store.Subscription, r *Round) error {
 	if c.reading == nil || s.Language != nil && (c.reading.Same ||
 		c.reading.Language == "" && *s.Language != "" && !s.Replica) {
@@ -390,7 +388,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 		err = c.partialUpdate(ctx, s, r, until)
 		var history *follow.HistoryError
 		switch {
-		case errors.As(err, &history) && staged: // what was staged is too old by now
+		case errors.As(err, &history) && staged: // the staged data is too old now
 			staged = false
 			continue
 		case errors.As(err, &history):
@@ -400,23 +398,23 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 		case err != nil:
 			return err
 		}
-		if err := c.confirms(ctx, s, r, want); err != nil { // the next round does not go on with what is not confirmed
+		if err := c.confirms(ctx, s, r, want); err != nil { // the next round must not continue with unconfirmed data
 			return errors.Join(err, c.unstage(ctx, s))
 		}
 		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {
 			return err
 		}
 		c.memory = c.staged
-		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left
+		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // the rest of a crash
 	}
 }
 
-// stage loads the newest snapshot, or nothing where there is none.
+// stage loads the newest snapshot, or nothing if there is none.
 func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	switch p, err := c.finding(s); {
 	case err != nil:
 		return err
-	case p != nil: // it is looked at when what it has is read
+	case p != nil: // its content is checked when it is read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
 	recent, _, allowURL, err := c.recentDocument(ctx, s.FragmentsFeed, "")
@@ -437,8 +435,8 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 			return err
 		}
 	}
-	// Last, since the state that is still shown belongs to the feed it came
-	// from: without this a staged generation is not taken on, but made anew.
+	// Last, because the visible state belongs to the feed that it came from: otherwise a staged generation is not
+	// continued, but made again.
 	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
 }
 
@@ -451,7 +449,7 @@ func (c *Client) xtmOptions(sp, uri, contentType string) xtm.Options {
 	return o
 }
 
-// partialUpdate applies what the source has beyond the mark.
+// partialUpdate applies the changes of the source after the mark.
 func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	if s.Protocol == store.TMShare {
 		return c.followFragments(ctx, s, r, until)

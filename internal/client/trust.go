@@ -21,8 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
-// CheckpointError says that a source does not prove that its log goes on from the last accepted checkpoint. Nothing was
-// changed.
+// CheckpointError is the error for a source that does not prove that its log continues the last accepted checkpoint.
+// Nothing was changed.
 type CheckpointError struct {
 	Name string // of the subscription
 	Err  error  // often a [*checkpoint.ForkError]
@@ -54,8 +54,8 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // maxProof is the largest length in bytes of a consistency proof.
 const maxProof = 64 << 10
 
-// checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those
-// that are pinned, else a [CheckpointError]. Both are "" where the source is not signed, and never was.
+// checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they continue the
+// pinned ones; else the error is a [CheckpointError]. Both are "" for a source that was never signed.
 func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed,
 	allowURL func(*url.URL) error) (key, signed string, err error) {
 	if s.Key == "" && f.Checkpoint == "" {
@@ -101,7 +101,7 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 }
 
 // consistency fetches the proof that the log of from entries is the beginning of the log of to entries (RFC 6962
-// §2.1.2). It is empty where the source has none.
+// §2.1.2). It is empty if the source has none.
 func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	allowURL func(*url.URL) error) (tlog.TreeProof, error) {
 	link, ok := f.Link(feeds.RelCheckpoint)
@@ -145,8 +145,8 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 	return err
 }
 
-// acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one.
-// It pins the key and the checkpoint of others.
+// acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not continue the last one.
+// Otherwise it pins the key and the checkpoint.
 func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed,
 	allowURL func(*url.URL) error) error {
 	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
@@ -191,7 +191,7 @@ func signedDigest(s *store.Subscription) string {
 		return ""
 	}
 	c, err := checkpoint.Open(s.Checkpoint, s.Key)
-	if err != nil { // damaged: nothing equals it
+	if err != nil { // damaged: it equals nothing
 		return "the last accepted checkpoint cannot be read"
 	}
 	return c.Digest
@@ -238,8 +238,8 @@ type Trust struct {
 	Accepted bool   `json:"accepted"`          // the stated checkpoint is pinned now
 }
 
-// Trust compares the checkpoint that a source states with the last accepted one. accept pins whatever the source
-// states, also that it is not signed. A key is pinned if it has signed the stated checkpoint.
+// Trust compares a source's checkpoint with the last accepted one. accept pins the source's statement, also that it is
+// not signed. A key is pinned if it has signed the checkpoint.
 func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Trust, error) {
 	s, unlock, err := c.lock(ctx, name)
 	if err != nil {

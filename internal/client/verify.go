@@ -30,7 +30,7 @@ type Verdict struct {
 
 	repairs
 
-	// Unproven says why the copy is not what the source states, though the server's map says the same.
+	// Unproven is the reason why the copy differs from the source's digest, though it equals the server's map.
 	Unproven string `json:"unproven,omitempty"`
 
 	// The server's map, where all of it was compared.
@@ -43,11 +43,10 @@ type Verdict struct {
 	Error string `json:"error,omitempty"` // for programs: why there is no verdict
 }
 
-// Verify brings a source in step and proves it equal to the server's map. Where the source states digests, what
-// a round has proven is the answer. If full is set, or nothing is stated, it looks whether all rows of the
-// source agree with each other, fetches the server's map as of now, and compares the records of both, item identifiers
-// and the reifier of the map left out. What is damaged is mended and fetched anew: the verdict is of the state after
-// that.
+// Verify brings a source in step and proves it equal to the server's map. If the source states digests, the result is
+// the proof of a round. If full is set, or no digest is stated, it checks that all rows of the source are consistent,
+// fetches the server's present map, and compares the records of both, without item identifiers and the reifier of the
+// map. It repairs damage first; the verdict is about the repaired state.
 func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict, err error) {
 	var done repairs
 	if !full {
@@ -79,8 +78,8 @@ func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict
 		if v.repairs = done; v.Equal {
 			return v, nil
 		}
-		// Large fragments, and all records, are of the time at which they are asked for.
-		// Where the server has published meanwhile, that may be the whole difference.
+		// Large fragments, and all records, are of the time of the request. If the server has published meanwhile, that
+		// may be the whole difference.
 	}
 	if v == nil {
 		return nil, moved
@@ -98,8 +97,7 @@ func (c *Client) proven(ctx context.Context, r *Round, done *repairs) (*Verdict,
 	return &Verdict{Name: r.Name, Equal: true, AsOf: r.Mark, Digest: root.Digest().String(), repairs: *done}, nil
 }
 
-// laterError says that a source is later than the map of the server that it is to be
-// compared with.
+// laterError is the error for a source that is later than the server's map to compare with.
 type laterError struct {
 	name       string
 	here, asOf time.Time
@@ -149,7 +147,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		return nil, err
 	}
 	if unsigned := s.Key != "" && !r.Proven && r.Quarantined == 0; r.Differs || unsigned {
-		both.v.Equal, both.v.Unproven = false, r.Unproven // what the server answers is altered, or what it states is wrong
+		both.v.Equal, both.v.Unproven = false, r.Unproven // the server's answer is altered, or its statement wrong
 	}
 	return both.v, nil
 }
@@ -182,7 +180,7 @@ type comparison struct {
 	*Client
 	ctx         context.Context
 	s           *store.Subscription
-	path        string           // of the file with the server's map; others are made beside it
+	path        string           // of the file with the server's map; other files are next to it
 	at          string           // where it came from
 	contentType string           // with which
 	theirs      *statedigest.Set // the items of the server's records

@@ -10,19 +10,18 @@ import (
 )
 
 // Retention: the log may lose its oldest documents, whole ones only, and none with an entry later than the newest
-// snapshot, so that a reader that comes too late can start again from that. The last entry of each key is kept beyond
-// that: it says what the topic's record is now, or that there is none any more. Harvesters of records learn of
-// deletions from nothing else. Its fragment is kept while the topic lives.
+// snapshot, so that a late reader can start again from that. The last entry of each key is kept longer: it has the
+// present record of the topic, or its deletion. Harvesters of records have no other source of deletions. Its fragment
+// is kept while the topic exists.
 
-// Retention says what of a log is kept: the last entries, and of these the ones
-// that are not too old. Zero values set no limit.
+// Retention is the part of a log to keep: the last entries, and of these the ones that are not too old. Zero values set
+// no limit.
 type Retention struct {
 	Entries uint64
 	For     time.Duration
 }
 
-// Prune removes the entries that need not be kept, and returns how many they
-// were.
+// Prune removes the entries that need not be kept, and returns their number.
 func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries uint64, err error) {
 	for {
 		n, more, err := db.pruneSome(ctx, name, keep)
@@ -39,7 +38,7 @@ func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries u
 	}
 }
 
-// pruneSome removes some of the entries to prune. More says that there are others.
+// pruneSome removes some of the entries to prune. more reports whether others remain.
 func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entries uint64, more bool, err error) {
 	_, err = db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error {
 		entries, more = 0, false
@@ -60,7 +59,7 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 	return entries, more, err
 }
 
-// Prunable returns how many entries Prune would remove now.
+// Prunable returns the number of entries that Prune would remove now.
 func (v *View) Prunable(keep Retention) (entries uint64, err error) {
 	horizon, err := v.pruneTo(keep, v.db.now())
 	if err != nil || horizon <= v.Horizon {
@@ -88,8 +87,8 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 		}
 		last = max(last, first-1)
 	}
-	// The last entry that the snapshot contains stays: who starts from it looks for
-	// that, to tell this history from another.
+	// The last entry in the snapshot is kept, because readers that start from it use that entry to identify the
+	// history.
 	last = min(last, max(snapshots[0].Seq, 1)-1, v.Head-1)
 	if last <= v.Horizon {
 		return v.Horizon, nil

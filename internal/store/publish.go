@@ -14,27 +14,25 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Publish changes a collection: decide reads the published state and says what
-// is to change. Records and log entries are committed at once; what
-// is empty publishes nothing. It returns the collection after the commit.
+// Publish changes a collection: decide reads the published state and returns the change. Records and log entries are
+// committed at once; an empty change publishes nothing. It returns the collection after the commit.
 //
-// Writers of a collection run one at a time, so decide sees the state that its change applies
-// to; it must not keep it, and nobody else may use its change: it is taken apart while it is
-// published. Where ctx ends before the commit its cause is the error and nothing is published.
+// Writers of a collection run one at a time, so decide sees the state that its change applies to; it must not keep it,
+// and its change must not be reused, because publishing modifies it. If ctx ends before the commit, the error is its
+// cause and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string,
 	decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	return db.publish(ctx, db.rows.UpdateOf, name, writer{}, decide)
 }
 
-// Preview does all that Publish does but for the commit: nothing changes. The
-// collection is as it would be.
+// Preview is Publish without the commit: nothing changes. It returns the collection as it would be.
 func (db *DB) Preview(ctx context.Context, name string,
 	decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	return db.publish(ctx, db.rows.PreviewOf, name, writer{}, decide)
 }
 
-// writer is what publishes a change: an extension, or "" for all others who may write. kept, if not nil, may change the
-// row of the collection besides.
+// writer is the publisher of a change: an extension, or "" for all other writers. kept, if not nil, may also change the
+// row of the collection.
 type writer struct {
 	extension string
 	kept      func(*Collection) error
@@ -59,7 +57,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		state := records.Cache(records.In(t, c.SourceKey()).Along(along))
 		change, err := decide(*c, state)
 		if !db.shared {
-			decide = nil // it may hold a whole map, and is not asked again
+			decide = nil // it may hold a whole map, and is not called again
 		}
 		if err == nil && by.kept != nil {
 			err = by.kept(c)
@@ -114,7 +112,7 @@ func entitle(c *Collection, entries []fragment.Entry, deleting bool, state recor
 	return c.Entitle(entries, deleting, state.Title)
 }
 
-// appender returns what appends to the log of a collection in a commit.
+// appender returns the appender to the log of a collection in a commit.
 func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 	return &collections.Appender{
 		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load,
@@ -148,5 +146,5 @@ func (db *DB) PublishLocal(ctx context.Context, name string,
 	})
 }
 
-// maxEntries is how many entries an activity of local statements lists.
+// maxEntries is the number of entries that an activity of local statements lists.
 const maxEntries = 200

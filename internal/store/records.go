@@ -15,13 +15,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// The records of a collection are its topics, each under the key of its TopicSI: the
-// metadata records of Atom-PMH, the resources of ResourceSync. The same log tells what
-// becomes of them. An entry that does not live (see [collections.Entry.Lives]) is the end of a
-// record, until another entry of the key comes.
+// The records of a collection are its topics, each under the key of its TopicSI: the metadata records of Atom-PMH, the
+// resources of ResourceSync. The same log has their changes. An entry that does not live (see
+// [collections.Entry.Lives]) ends a record, until another entry of the key follows.
 
-// OfferRecordsAnew publishes those records again that are offered in other forms than they
-// ought to be: other versions of XTM. It returns how many there were. What is offered may change meanwhile.
+// OfferRecordsAnew republishes records whose offered versions of XTM have changed. It returns their number. The offer
+// may change meanwhile.
 func (db *DB) OfferRecordsAnew(ctx context.Context, name string) (records int, err error) {
 	var at restating
 	for {
@@ -50,11 +49,11 @@ func (db *DB) OfferRecordsAnew(ctx context.Context, name string) (records int, e
 	}
 }
 
-// restating is how far OfferRecordsAnew has come: with what is offered of a history.
+// restating is the progress of OfferRecordsAnew, for one offer of one history.
 type restating struct {
 	epoch uuid.UUID
 	offer Offer
-	next  []byte // key of the row to go on with; nil: the first, or there are no more
+	next  []byte // key of the next row; nil: the first, or the end
 }
 
 // restateSome publishes some of the records again.
@@ -64,7 +63,7 @@ func (db *DB) restateSome(t *txn.Tx, c *Collection, at *restating) (records int,
 		offer = c.Offers[last]
 	}
 	if c.Epoch != at.epoch || offer.After != at.offer.After || !slices.Equal(offer.Forms, at.offer.Forms) {
-		*at = restating{c.Epoch, offer, nil} // what lies behind is offered otherwise now
+		*at = restating{c.Epoch, offer, nil} // earlier rows have another offer now
 	}
 	var stale []Entry
 	if stale, at.next, err = (&View{Collection: *c, db: db, tx: t}).offeredOtherwise(at.next); err != nil {
@@ -82,9 +81,8 @@ func (db *DB) restateSome(t *txn.Tx, c *Collection, at *restating) (records int,
 	return len(stale), collections.Put(t, c)
 }
 
-// offeredOtherwise returns some of the last entries of records that are offered in
-// other forms than they ought to be, from the row with a key on. next is the key to go on
-// with, nil where there are no more.
+// offeredOtherwise returns some of the last entries of records whose offered forms must change, from the row with a key
+// on. next is the key to continue with, nil at the end.
 func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err error) {
 	want := v.FormsOf(&Entry{Seq: v.Head + 1})
 	looked := 0
@@ -119,7 +117,7 @@ func (v *View) lastOf(r row) (*Entry, error) {
 	return v.entry(seq)
 }
 
-// Records iterates over the last entry of each topic, in the order of keys. Titles are to be set, see [View.SetTitle].
+// Records iterates over the last entry of each topic, by key. Callers must set titles, see [View.SetTitle].
 func (v *View) Records() iter.Seq2[Entry, error] {
 	return seq.Map(v.tx.Scan(v.Log().Key(keys.TableKey), nil), func(r row) (Entry, error) {
 		e, err := v.lastOf(r)
@@ -133,11 +131,10 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 	})
 }
 
-// RecordEntries returns the entries of document n of the log, the oldest first, and
-// the number of the document before it, 0 if there is none. Where the document is
-// pruned, the entries are those that were the last of a key then and are so still: so
-// the documents together tell what has become of every record. Before it is then the
-// nearest one that has any: it may change, as that of others may not.
+// RecordEntries returns the entries of document n of the log, the oldest first, and the number of the previous
+// document, 0 if there is none. Of a pruned document it returns the entries that were the last of a key and still are,
+// so that all documents together have the state of every record. The previous document is then the nearest one with
+// entries; it may change, unlike that of others.
 func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err error) {
 	first, size := v.Document(n)
 	for e, err := range v.titled(v.Kept(first)) {

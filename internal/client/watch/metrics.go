@@ -7,13 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collector returns the watcher's metrics. They are read from the store when
-// they are asked for.
+// Collector returns the watcher's metrics. It reads them from the store on request.
 func (w *Watcher) Collector() prometheus.Collector { return watchCollector{w} }
 
 type watchCollector struct{ w *Watcher }
 
-// perSourceDescs are what perSource has made.
+// perSourceDescs are the results of perSource.
 var perSourceDescs []*prometheus.Desc
 
 func perSource(name, help string) *prometheus.Desc {
@@ -61,7 +60,7 @@ func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c watchCollector) Collect(out chan<- prometheus.Metric) {
-	all, err := c.w.Status(context.Background()) // a collector is given none
+	all, err := c.w.Status(context.Background()) // collectors get no context
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(sourcesDesc, err)
 		return

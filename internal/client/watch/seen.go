@@ -20,7 +20,7 @@ type seen struct {
 	mu      sync.Mutex
 	s       status.Seen
 	started time.Time
-	cancel  func() // of the round that is under way, or of the last one
+	cancel  func() // ends the running or last round
 }
 
 func (s *seen) begin(cancel func()) {
@@ -29,7 +29,7 @@ func (s *seen) begin(cancel func()) {
 	s.s.Running, s.started, s.cancel, s.s.Next = true, time.Now(), cancel, time.Time{}
 }
 
-// interrupt ends the round that is under way.
+// interrupt ends the running round.
 func (s *seen) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *seen) end(r *client.Round, err error, stopped bool) {
 	}
 	s.s.Rounds++
 	s.s.Took = time.Since(s.started).Seconds()
-	if errors.As(err, new(*follow.DoubtError)) { // what was read is no failure, but nothing to be in step with
+	if errors.As(err, new(*follow.DoubtError)) { // the reading succeeded, but the copy is not in step
 		return
 	}
 	if err != nil {
@@ -103,8 +103,7 @@ func (w *Watcher) observed(c *client.Client) *client.Client {
 	return &own
 }
 
-// fetchedKey leads to the *atomic.Int64 of a context that counts what its
-// requests fetch.
+// fetchedKey is the key of the *atomic.Int64 in a context that counts the bytes that its requests fetch.
 type fetchedKey struct{}
 
 type counting struct{ http.RoundTripper }

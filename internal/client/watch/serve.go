@@ -18,19 +18,19 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 )
 
-// Part is what an extension adds to what a watcher says of itself. Fields that are nil add nothing.
+// Part is the part that an extension adds to a watcher's pages. Nil fields add nothing.
 type Part struct {
-	// Routes adds addresses. They are for those who may see all that the node publishes and follows.
+	// Routes adds addresses for clients that may see everything that the node publishes and follows.
 	Routes func(*http.ServeMux)
 	// Run works in the background while the watcher does, until its context ends.
 	Run func(context.Context, *slog.Logger)
 	// Metrics are shown with those of the watcher.
 	Metrics []prometheus.Collector
-	// Status answers who asks for the status, and not for JSON.
+	// Status answers requests for the status that do not accept JSON.
 	Status http.HandlerFunc
 }
 
-// Handler answers GET requests: /status, /status.json, /healthz, /readyz and /metrics, and what parts add.
+// Handler answers GET requests: /status, /status.json, /healthz, /readyz, /metrics, and the addresses of parts.
 func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Collector(), collectors.NewGoCollector(),
@@ -39,7 +39,7 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 		Help: "Space that is left on the disk of the data folder."}, func() float64 {
 		sizes, err := w.Store.Sizes()
 		if err != nil {
-			return math.NaN() // as Prometheus writes what is not known
+			return math.NaN() // the value of Prometheus for unknown
 		}
 		return float64(sizes.Free)
 	}))
@@ -76,8 +76,8 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	return plain(routes.ServeHTTP)
 }
 
-// AddStatus adds /status and /status.json to routes, and what parts add. They are for those who may see all that the
-// node follows.
+// AddStatus adds /status, /status.json and the addresses of parts to routes. They are for clients that may see
+// everything that the node follows.
 func (w *Watcher) AddStatus(routes *http.ServeMux, parts ...*Part) {
 	asJSON := func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw) }
 	other := http.HandlerFunc(asJSON)
@@ -100,7 +100,7 @@ func (w *Watcher) AddStatus(routes *http.ServeMux, parts ...*Part) {
 	routes.Handle("GET /status.json", plain(asJSON))
 }
 
-// Watched returns what was seen of a subscription, nil where it is none of those that are followed.
+// Watched returns the observations of a subscription; nil if it is not followed.
 func (w *Watcher) Watched(name string) *status.Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +112,7 @@ func (w *Watcher) Watched(name string) *status.Seen {
 	return &seen
 }
 
-// plain lets h answer with what is as of now, and is what it says it is.
+// plain makes the answers of h uncacheable, and prevents guesses of their type.
 func plain(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Cache-Control", "no-store")
@@ -130,7 +130,7 @@ func writeJSON(rw http.ResponseWriter, value any) {
 	rw.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(rw)
 	e.SetIndent("", "  ")
-	_ = e.Encode(value) // who is gone need not know
+	_ = e.Encode(value) // the client has gone: nothing to report
 }
 
 func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter) {
@@ -142,7 +142,7 @@ func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter) {
 	writeJSON(rw, all)
 }
 
-// wantsJSON reports whether JSON is asked for before HTML.
+// wantsJSON reports whether a request prefers JSON to HTML.
 func wantsJSON(accept []string) bool {
 	best := map[string]float64{}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {

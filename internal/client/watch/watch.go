@@ -1,5 +1,5 @@
-// Package watch keeps the subscriptions of a client up to date, round after round, and says how
-// they are: to programs, to people and to monitoring.
+// Package watch keeps the subscriptions of a client up to date, round after round, and reports their state to programs,
+// to people and to monitoring.
 package watch
 
 import (
@@ -20,31 +20,30 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Options say how a [Watcher] works. Store is required.
+// Options are the options of a [Watcher]. Store is required.
 type Options struct {
 	Store *store.DB // the one of the client
 
-	// Names are the subscriptions to watch; none means all, also those to come.
+	// Names are the subscriptions to watch; none means all, including future ones.
 	Names []string
 
-	// Interval is the time between two rounds of a source; default 5 min. One that says that it has something new more
-	// often is asked more often.
+	// Interval is the time between two rounds of a source; default 5 min. It is shorter for a source that states more
+	// frequent changes.
 	Interval time.Duration
 	Jitter   float64 // waits vary by this fraction of them, 0 to 1
 
-	// Beat is how often Alive is called while the watcher is well; default 10 s.
+	// Beat is the interval of calls of Alive while the watcher works; default 10 s.
 	Beat  time.Duration
 	Alive func()
 
 	// Scheduled is called once, when the first rounds have been set going.
 	Scheduled func()
 
-	// Done is told how each round went; several goroutines call it.
+	// Done receives the result of each round; it is called concurrently.
 	Done func(name string, r *client.Round, err error)
 }
 
-// Bounds on waiting after rounds that failed: ours, and what a server can make
-// us wait.
+// Limits of the wait after failed rounds: the watcher's own, and those that a server can request.
 const (
 	maxBackoff    = time.Hour
 	maxRetryAfter = 24 * time.Hour
@@ -54,8 +53,8 @@ const (
 // one that is slow or dead does not delay the others.
 type Watcher struct {
 	Options
-	Client  *client.Client // lets the watcher see what it does
-	refresh chan struct{}  // look at the subscriptions anew
+	Client  *client.Client // with reports to the watcher
+	refresh chan struct{}  // requests to read the subscriptions again
 	now     chan struct{}  // and begin a round of each at once
 
 	mu        sync.Mutex
@@ -64,12 +63,11 @@ type Watcher struct {
 	ready     error          // why it is not ready; nil: it is
 }
 
-// listenAgain is how long is waited at least where a server does not let a request wait any more: all who did come back
-// then.
+// listenAgain is the least wait after a server stops to hold requests, because all clients then return at once.
 const listenAgain = 5 * time.Second
 
-// firstPause is how long is not listened after a round that a server has asked for, and that brought nothing. Each time
-// in a row that happens it is twice as long.
+// firstPause is the pause of listening after a round that a server requested without having changes. It doubles with
+// each such round in a row.
 const firstPause = time.Second
 
 var (
@@ -107,8 +105,7 @@ func (w *Watcher) Refresh() { poke(w.refresh) }
 // StartRound does the same, and begins a round of each source at once.
 func (w *Watcher) StartRound() { poke(w.now) }
 
-// Yield ends the round of a source that is under way, if any, for the sake of
-// somebody who waits to take the source away.
+// Yield ends the running round of a source, if any, for a client that waits to remove the source.
 func (w *Watcher) Yield(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,12 +117,12 @@ func (w *Watcher) Yield(name string) {
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // somebody else has, and it will be seen
+	default: // another request is pending
 	}
 }
 
-// Run watches until ctx ends, then waits for the commits that are under way. A
-// name that is no subscription's is an error at the start, and no harm later. It can be called again after that.
+// Run watches until ctx ends, then waits for running commits. A name without a subscription is an error at the start,
+// and ignored later. Run can be called again afterwards.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.followNone()
 	defer w.setReady(errStopping)
@@ -154,7 +151,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			}
 			w.mu.Unlock()
 		case <-beat.C:
-			err = w.look(ctx) // also what came by another way
+			err = w.look(ctx) // includes other changes
 		}
 		if err != nil {
 			w.Client.Logger.Error("the subscriptions cannot be read", "error", err)
@@ -256,7 +253,7 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 			switch {
 			case r == nil || !pushed || r.Entries > 0:
 				pause = 0
-			default: // what the server takes for new is nothing to us: a list that was cut, or a server that says so of all
+			default: // the server announced changes that were none: a truncated list, or a server that always does
 				pause = max(firstPause, 2*pause)
 			}
 			if r != nil {
@@ -279,8 +276,8 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	})
 }
 
-// listen returns a channel that is closed when the source may have something new, as its server says. Of a server that
-// does not let requests wait it is not. It listens after a pause: what has changed meanwhile is heard of then.
+// listen returns a channel that is closed when the server announces changes of the source; never if the server does not
+// hold requests. It listens after a pause; changes in between are announced then.
 func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) <-chan struct{} {
 	changed := make(chan struct{})
 	w.running.Go(func() {
@@ -313,7 +310,7 @@ func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) 
 	return changed
 }
 
-// round does one round and returns what it did, nil where it failed, and the time to the next one.
+// round does one round and returns its result, nil if it failed, and the time to the next one.
 func (w *Watcher) round(ctx context.Context, f *follower,
 	waits *backoff.ExponentialBackOff) (*client.Round, time.Duration) {
 	ctx, end := context.WithCancel(context.WithValue(ctx, fetchedKey{}, &f.fetched))
@@ -361,8 +358,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, r *client.Round, err e
 	return wait
 }
 
-// Status is the status of a subscription with what the watcher has seen since
-// it was started.
+// Status is the status of a subscription with the observations of the watcher since its start.
 type Status struct {
 	status.Status
 	status.Seen

@@ -12,10 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// background is what the server does by itself: it takes the snapshots that are
-// due, gives up the history that need not be kept, and publishes records again that are
-// offered in other formats. One worker looks at one
-// collection after the other.
+// background is the work of the server without requests: it takes due snapshots, prunes history, and republishes
+// records whose offered formats have changed. One worker handles one collection after the other.
 type background struct {
 	ctx  context.Context // ends with close
 	stop context.CancelFunc
@@ -26,16 +24,16 @@ type background struct {
 	waiting map[string]care // collections to look at
 	busy    bool            // a worker is at them
 	idle    sync.Cond       // busy is false
-	taking  locks.Locks     // of the collections whose snapshots are being taken
+	taking  locks.Locks     // of collections whose snapshots are being taken
 }
 
-// care says how closely a collection is looked at.
+// care is the extent of the work on a collection.
 type care int
 
 const (
-	ofChange care = iota // for what a change has made due
+	ofChange care = iota // work due because of a change
 	ofFiles              // also for files that are missing or damaged
-	ofAge                // also for what need not be kept any more
+	ofAge                // also retention
 )
 
 func (b *background) init() {
@@ -44,7 +42,7 @@ func (b *background) init() {
 	b.idle.L = &b.mu
 }
 
-// close stops what runs and waits for it. Nothing begins after that.
+// close stops the work and waits for it. No work starts after that.
 func (b *background) close() {
 	b.mu.Lock()
 	b.stop()
@@ -69,15 +67,15 @@ var atOthers = func() context.Context {
 	return ctx
 }()
 
-// setDuty says whether collections are looked after here: until ctx ends.
+// setDuty sets whether this process maintains collections: until ctx ends.
 func (b *background) setDuty(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.duty = ctx
 }
 
-// next takes one of the waiting collections. Where there is none, the worker
-// must end: the next collection that waits begins another.
+// next takes one of the waiting collections. If there is none, the worker must end: the next waiting collection starts
+// another one.
 func (b *background) next() (ctx context.Context, name string, look care, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +90,7 @@ func (b *background) next() (ctx context.Context, name string, look care, ok boo
 	return nil, "", 0, false
 }
 
-// atOnce is how many collections are looked after in a row, so that many of them keep no processor busy.
+// atOnce is the number of collections that are handled in a row, so that many of them keep no processor busy.
 const atOnce = 1000
 
 // lookAfterAll looks after the next collections in the order of names; after each where look is ofAge.
@@ -122,7 +120,7 @@ func (k *Keeper) lookAfter(collection string, look care) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.duty.Err() != nil {
-		return // who looks after it sees that it has changed
+		return // the process in charge notices the change
 	}
 	b.waiting[collection] = max(b.waiting[collection], look)
 	if !b.busy {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Answers writes answers: it packs them, and keeps those that were made lately. It is safe for concurrent use.
+// Answers writes answers: it compresses them, and caches recent ones. It is safe for concurrent use.
 type Answers struct {
 	recent  *recentBytes // by ETag
 	packers packers
-	renders chan struct{} // holds one for each stream that is under way
+	renders chan struct{} // holds one element for each running stream
 	wait    time.Duration // for a place among them
 }
 
@@ -24,8 +24,8 @@ func NewAnswers(recent, streams int, wait time.Duration) *Answers {
 	return a
 }
 
-// WriteSmall answers with a document that is made each time. Its ETag is made of its bytes. It varies by what the
-// answer names already, or else by Accept-Encoding.
+// WriteSmall serves a document that is made for each request. Its ETag is a hash of its bytes. It varies by the headers
+// in Vary, or else by Accept-Encoding.
 func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, cache string,
 	write func(io.Writer) error) error {
 	var b bytes.Buffer
@@ -39,8 +39,7 @@ func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, 
 	return a.WriteBytes(w, r, Digest(b.Bytes()), cache, func() ([]byte, error) { return b.Bytes(), nil })
 }
 
-// WriteBytes answers with a document. It is encoded only for those who do not know it, and
-// where it was not lately.
+// WriteBytes serves a document. It is encoded only if the client does not have it, and it is not cached.
 func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string,
 	encode func() ([]byte, error)) error {
 	return a.WriteMade(w, r, Validator{tag, RecorderOf(r).Settled}, cache, encode)
@@ -84,8 +83,7 @@ func setCoding(h http.Header, c Coding) {
 	}
 }
 
-// WriteRendered streams what is made when it is asked for. Caches ask each time, but
-// need not fetch it again.
+// WriteRendered streams a document that is made on request. Caches must revalidate, but need not fetch it again.
 func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator,
 	render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)

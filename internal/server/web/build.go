@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Build returns what stands for this program: another one may make another answer of the same state. Where nothing is
-// known of it, as it was built from edited sources, it is of the time now.
+// Build returns an identifier of this program, because another version may give another answer for the same state. For
+// a build from edited sources it is made of the time now.
 func Build(now time.Time) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		settings := map[string]string{}

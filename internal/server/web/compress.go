@@ -12,7 +12,7 @@ import (
 // Coding is a content coding (RFC 9110 §8.4.1, Content Codings).
 type Coding string
 
-// The codings that are offered. Identity is none.
+// The offered codings. Identity is the absence of one.
 const (
 	Identity Coding = "identity"
 	Gzipped  Coding = "gzip"
@@ -63,7 +63,7 @@ func (p *packers) pack(w io.Writer, c Coding, write func(io.Writer) error) error
 	return z.Close()
 }
 
-// packed returns what encode makes, in a coding.
+// packed returns the output of encode in a coding.
 func (p *packers) packed(encode func() ([]byte, error), c Coding) ([]byte, error) {
 	b, err := encode()
 	if c == Identity || err != nil {

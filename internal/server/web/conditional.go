@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Validator is what tells one version of an answer from another (RFC 9110 §8.8,
-// Validator Fields).
+// Validator distinguishes versions of an answer (RFC 9110 §8.8, Validator Fields).
 type Validator struct {
 	Tag      string    // without quotes, of the content as it is without a coding
-	Modified time.Time // zero: not to be told
+	Modified time.Time // zero: omitted
 }
 
 // etag returns the strong ETag of the content in a coding.
@@ -30,9 +29,8 @@ func Digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Unchanged sets the validators of an answer, and answers those requests whose
-// preconditions do not hold, in the order of RFC 9110 §13.2.2 (Precedence of
-// Preconditions): with 304, or an error for 412.
+// Unchanged sets the validators of an answer, and answers requests whose preconditions fail, in the order of RFC 9110
+// §13.2.2 (Precedence of Preconditions): with 304, or an error for 412.
 func Unchanged(w http.ResponseWriter, r *http.Request, v Validator, c Coding) (answered bool, err error) {
 	h := w.Header()
 	tag := v.etag(c)
@@ -88,8 +86,7 @@ func NamesETag(lines []string, tag string, weakly bool) bool {
 	return false
 }
 
-// NamesVersion reports whether header lines with ETags name a version by its tag without quotes, in whatever content
-// coding it was got.
+// NamesVersion reports whether header lines with ETags contain the tag of a version, in any content coding.
 func NamesVersion(lines []string, tag string) bool {
 	return slices.ContainsFunc([]Coding{Identity, Gzipped, zstd1}, func(in Coding) bool {
 		return NamesETag(lines, (&Validator{Tag: tag}).etag(in), false)

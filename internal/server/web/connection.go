@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Listener makes connections that are used as this package does best. The [http.Server] that accepts from it needs
-// [ConnContext], too.
+// Listener makes connections with the settings of this package. The [http.Server] that accepts from it also needs
+// [ConnContext].
 //
-// What waits in the system for slow clients is bounded, since how long they may take is counted by it. A small answer
-// leaves in one piece, where net/http would write its first 4 KiB and the rest apart: that is twice the work for the
-// system, and for the client.
+// The system's buffer for slow clients is bounded, because their time limits depend on it. A small answer is sent in
+// one piece, while net/http would send its first 4 KiB separately, which doubles the work for the system and the
+// client.
 type Listener struct{ net.Listener }
 
 // Accept implements [net.Listener].
@@ -30,8 +30,8 @@ func (l Listener) Accept() (net.Conn, error) {
 // connection is used by one request at a time: those of HTTP/2 leave it alone.
 type connection struct {
 	*net.TCPConn
-	extended time.Time // when the client was last given more time to take answers, if none has cut it since
-	held     *[]byte   // nil: what is written is not held back
+	extended time.Time // when the client last got more time, unless it was reduced since
+	held     *[]byte   // nil: writes are not buffered
 }
 
 type connectionKey struct{}
@@ -56,7 +56,7 @@ func connectionOf(r *http.Request) *connection {
 	return c
 }
 
-// Answers of these lengths leave in one piece: net/http does so with shorter ones itself, and of longer ones the copy
+// Answers of these lengths are sent in one piece: net/http does that with shorter ones, and for longer ones the copy
 // costs too much.
 const (
 	leastHeld = 2 << 10
@@ -74,7 +74,7 @@ func (c *connection) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// inOnePiece has write write, and then the connection what it has written.
+// inOnePiece calls write, and then sends its output.
 func (c *connection) inOnePiece(write func() error) error {
 	c.held = heldBuffers.Get().(*[]byte)
 	err := write()

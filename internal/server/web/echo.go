@@ -10,17 +10,17 @@ import (
 // Echo lets clients know an answer that no cache has given: it repeats a value of the query that the client has made
 // up.
 type Echo struct {
-	Parameter string // of the query; "": nothing is repeated
+	Parameter string // of the query; "": no echo
 	Header    string // of the answer
 }
 
-// echoed is what an answer repeats. The zero value is nothing.
+// echoed is the value that an answer repeats. The zero value is none.
 type echoed struct {
 	Echo
 	value string
 }
 
-// take takes the parameter out of a request: nothing else that is made of the query knows of it.
+// take removes the parameter from a request, so that nothing else depends on it.
 func (e Echo) take(x *Recorder, r *http.Request) *http.Request {
 	if e.Parameter == "" || r.URL.RawQuery == "" {
 		return r
@@ -44,8 +44,8 @@ func (e Echo) take(x *Recorder, r *http.Request) *http.Request {
 	return &asked
 }
 
-// set has an answer repeat the value. Nobody asks at this address again, so no cache is to keep the answer (RFC 9111
-// §5.2.2.5, no-store); nor may one that looks at the path alone give it to others. Redirects carry the query on.
+// set makes an answer repeat the value. No cache may keep it (RFC 9111 §5.2.2.5, no-store), because the address is
+// never requested again, and caches that ignore the query must not serve it to others. Redirects keep the query.
 func (e *echoed) set(h http.Header, status int) {
 	if e.value == "" {
 		return

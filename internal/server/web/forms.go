@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Form is what an answer can have: a media type, and perhaps an address that offers it alone.
+// Form is a form of an answer: a media type, and optionally an address for this form only.
 type Form struct {
-	Ending    string      // of that address; "": there is none
+	Ending    string      // of that address; "": none
 	MediaType string      // of answers
 	known     []knownType // by which requests name it
 }
 
-// knownType is a media type. Of the parameters, the version and the profile alone tell forms apart.
+// knownType is a media type. Only the parameters version and profile distinguish forms.
 type knownType struct{ base, version, profile string }
 
-// NewForm makes a form of the media types by which requests name it. Answers bear the first. ending is that of the
-// address that offers it alone, "" for none.
+// NewForm makes a form of the media types that requests may name. Answers have the first one. ending is that of the
+// address for this form only, "" for none.
 func NewForm(ending string, mediaTypes ...string) Form {
 	f := Form{Ending: ending, MediaType: mediaTypes[0]}
 	for _, t := range mediaTypes {
@@ -32,9 +32,8 @@ func NewForm(ending string, mediaTypes ...string) Form {
 	return f
 }
 
-// Choose returns which of the forms of a thing a request asks for, the first where several are equally welcome, and
-// says in the header of the answer that it is that. Conditions, codings and ranges are up to what the answer is written
-// with: [Answers] or [WriteKept].
+// Choose returns the form that a request prefers, the first of equally preferred ones, and sets the header of the
+// answer. Conditions, codings and ranges are implemented by [Answers] or [WriteKept].
 func Choose(w http.ResponseWriter, r *http.Request, offered []Form) (int, error) {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding")
@@ -48,7 +47,7 @@ func Choose(w http.ResponseWriter, r *http.Request, offered []Form) (int, error)
 // EndingVar is the variable of routes that [WithEndings] and [WithAnEnding] make.
 const EndingVar = "ext"
 
-// WithEndings is the part of a route that names a form by its ending, or none.
+// WithEndings returns the part of a route for the ending of a form, or none.
 func WithEndings(all []Form) string {
 	return "{" + EndingVar + ":" + strings.Join(append([]string{""}, endings(all)...), "|") + "}"
 }
@@ -68,8 +67,8 @@ func endings(all []Form) (quoted []string) {
 	return quoted
 }
 
-// negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1, Accept): the most
-// welcome one. Of equally welcome forms it chooses one that is named, else the first.
+// negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1, Accept): the
+// preferred one. Of equally preferred forms it chooses one that is named, else the first.
 func negotiate(r *http.Request, offered []Form) (int, error) {
 	candidates := offered
 	if ending := Var(r, EndingVar); ending != "" {
@@ -93,7 +92,7 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 	return slices.IndexFunc(offered, func(f Form) bool { return f.MediaType == candidates[best].MediaType }), nil
 }
 
-// NeverOffered says that a form was never there.
+// NeverOffered returns the error for a form that never existed.
 func NeverOffered(offered []Form) error {
 	return Problemf(http.StatusNotFound, "this form is not offered here; available forms: %s", listed(offered))
 }
@@ -120,8 +119,8 @@ func qualities(r *http.Request, forms []Form) []choice {
 	return all
 }
 
-// within returns how specifically a media range includes the form, 0 if it does not. A range without a profile includes
-// all profiles, and what has none is within ranges of any.
+// within returns the specificity of a media range that includes the form, 0 if it does not. A range without a profile
+// includes all profiles, and a form without one is in ranges of any.
 func (f *Form) within(asked knownType) (by specificity) {
 	if asked.base == "*/*" {
 		return anything

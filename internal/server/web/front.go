@@ -13,35 +13,34 @@ import (
 	"time"
 )
 
-// Handler answers a request or says why it cannot.
+// Handler answers a request or returns the error to answer with.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Front is what each request passes: it gets an id, its client is held to the limits on time, its errors become
-// answers, and it is logged and counted.
+// Front handles each request first: it assigns an id, applies time limits to the client, turns errors into answers,
+// logs and counts.
 type Front struct {
 	Logger            *slog.Logger
 	Metrics           *Metrics
-	SlowClientTimeout time.Duration // how long a client may take to send, or take, 64 KiB
-	// a request that takes longer is logged as a warning, without what it waited for a change; 0: none is
+	SlowClientTimeout time.Duration // time limit for a client to send, or take, 64 KiB
+	// requests that take longer, without waiting for a change, are logged as warnings; 0: none
 	SlowRequest time.Duration
 
-	// trustedProxies are the addresses of proxies, beside those of this machine, from which the log takes the
-	// address of the client (X-Forwarded-For).
+	// trustedProxies are the addresses of proxies, besides those of this machine, whose X-Forwarded-For the log uses
+	// for the client's address.
 	TrustedProxies []netip.Prefix
 
-	// explain returns what is told of an error, and whether it is the server's fault.
+	// explain returns the answer for an error, and whether the server caused it.
 	Explain func(*http.Request, error) (answer Described, serverFault bool)
 
-	// ShowProblem answers with a page that says what is wrong, and reports whether it did: people in a browser get one.
-	// It may be nil.
+	// ShowProblem answers browsers with a page about a problem, and reports whether it did. It may be nil.
 	ShowProblem func(http.ResponseWriter, *http.Request, *Problem) bool
 
-	OwnHeaders []string // headers of answers, beside those of HTTP, that errors do not have
+	OwnHeaders []string // headers of answers, besides those of HTTP, that errors lack
 	Echo       Echo
-	Quiet      []string // routes that are asked for all the time: they are logged for debugging only
+	Quiet      []string // frequent routes, logged for debugging only
 }
 
-// record calls next with a request, and records what comes of it.
+// record calls next with a request, and records the result.
 func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	start := time.Now()
 	x, r := newRecorder(w, r, f.SlowClientTimeout)
@@ -74,12 +73,12 @@ func (f *Front) answer(route string, h Handler) http.Handler {
 		p, serverFault := f.Explain(r, err)
 		if serverFault {
 			if x.gone || r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
-				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
+				panic(http.ErrAbortHandler) // the client has gone; an empty answer would have status 200
 			}
 			x.Failure = err
 		}
 		if x.status != 0 {
-			panic(http.ErrAbortHandler) // cut the answer off, so that nobody takes it for whole
+			panic(http.ErrAbortHandler) // break off the answer, so that it does not seem complete
 		}
 		f.writeProblem(w, r, p)
 	})
@@ -102,8 +101,8 @@ func (f *Front) end(x *Recorder, r *http.Request, cause any) {
 	}
 }
 
-// logAccess writes the one line of the log that each request has. It says
-// nothing of headers, as they may have tokens in them. busy is how long the request took without waiting.
+// logAccess writes the log line of a request, without headers, because they may contain tokens. busy is the duration of
+// the request without waiting.
 func (f *Front) logAccess(x *Recorder, r *http.Request, took, busy time.Duration) {
 	level, message := slog.LevelInfo, "request"
 	switch {
@@ -131,7 +130,7 @@ func (f *Front) logAccess(x *Recorder, r *http.Request, took, busy time.Duration
 	f.Logger.LogAttrs(r.Context(), level, message, attrs...)
 }
 
-// cut keeps lines of the log readable, whatever is asked for.
+// cut shortens a text for the log.
 func cut(text string) string {
 	const most = 1000
 	if len(text) > most {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Guesses holds back those who try tokens: a wrong one is answered after a second, and eight at a time, at whatever
-// address of the server it is given. Others are told to come again later. Requests with a right token, or without any,
-// do not wait for them. It is safe for concurrent use.
+// Guesses slows down guessing of tokens: it answers a wrong one after a second, eight at a time, at any address of the
+// server, and refuses further ones for now. Requests with a right token, or without any, never wait. It is safe for
+// concurrent use.
 type Guesses struct {
-	Slowness time.Duration // how long it takes to be told that a token is wrong
+	Slowness time.Duration // delay of the answer to a wrong token
 
 	known  Tokens
 	places chan struct{} // holds one for each wrong token that waits for its answer
 	tried  atomic.Int64
 }
 
-// NewGuesses returns what holds back those who give a token that is none of the known ones.
+// NewGuesses returns the Guesses for the known tokens.
 func NewGuesses(known Tokens) *Guesses {
 	return &Guesses{Slowness: time.Second, known: known, places: make(chan struct{}, 8)}
 }
 
-// Tried returns how many wrong tokens there were.
+// Tried returns the number of wrong tokens so far.
 func (g *Guesses) Tried() int64 { return g.tried.Load() }
 
 // Wrong returns when a wrong token may be answered, or the error that is the answer.
@@ -38,7 +38,7 @@ func (g *Guesses) Wrong(r *http.Request) error {
 	})
 }
 
-// Guard makes a handler of one whose answer depends on the token of the request. Each request is held back once.
+// Guard returns a handler for answers that depend on the token of the request. It delays each request once.
 func (g *Guesses) Guard(h Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		x := RecorderOf(r)

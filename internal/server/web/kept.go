@@ -19,9 +19,9 @@ type Kept struct {
 	size int64
 }
 
-// WriteKept answers with what is stored in some codings, of which open opens one. It is opened only for those who
-// do not have it. Ranges are served of what is stored; what is stored packed only is unpacked on the way for
-// those who do not take it so.
+// WriteKept serves a document stored in some codings, which open opens. It is opened only if the client does not have
+// it. Ranges are of the stored bytes; a document stored compressed only is decompressed for clients that do not accept
+// the coding.
 func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Coding) (Kept, error),
 	in ...Coding) error {
 	c, stored := Identity, in[0]

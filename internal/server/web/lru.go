@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// recentBytes keeps documents that were asked for lately, by a name that stands for their content, up to a number of
-// bytes in all. It is safe for concurrent use.
+// recentBytes caches recently requested documents by a name that identifies their content, up to a number of bytes. It
+// is safe for concurrent use.
 type recentBytes struct {
 	limit int
 
@@ -14,7 +14,7 @@ type recentBytes struct {
 	used   int
 	byName map[string]*list.Element
 	order  list.List                         // of namedBytes, the last used one first
-	making map[string]func() ([]byte, error) // by name: they are made once for all who wait
+	making map[string]func() ([]byte, error) // by name: made once for all waiting requests
 }
 
 type namedBytes struct {
@@ -22,7 +22,7 @@ type namedBytes struct {
 	bytes []byte
 }
 
-// perDocument is about what a document takes besides its bytes.
+// perDocument is the approximate memory of a document besides its bytes.
 const perDocument = 300
 
 func (n *namedBytes) size() int { return len(n.name) + len(n.bytes) + perDocument }
@@ -31,8 +31,8 @@ func newRecentBytes(limit int) *recentBytes {
 	return &recentBytes{limit: limit, byName: map[string]*list.Element{}, making: map[string]func() ([]byte, error){}}
 }
 
-// get returns the document with a name, which nobody changes. One that is not there is made, once for all who ask for
-// it meanwhile; where that fails, as it does when a client has gone, each of the others makes it alone.
+// get returns the document with a name, which must not be changed. A missing one is made once for all concurrent
+// requests; if that fails, for example because a client has gone, each of the others makes it alone.
 func (c *recentBytes) get(name string, encode func() ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
 	if e := c.byName[name]; e != nil {

@@ -2,18 +2,18 @@ package web
 
 import "sync"
 
-// Made knows the tags of documents that were made of one state: for those who have one already it need not be made
-// again. It is safe for concurrent use.
+// Made caches the tags of documents made of one state, so that they are not made again for clients that have them. It
+// is safe for concurrent use.
 type Made[State comparable] struct {
 	mu    sync.Mutex
 	state State
-	tags  map[string]string // by what names a document
+	tags  map[string]string // by name of the document
 	first []byte            // the document that was made first: one is kept, as they may be large
 	name  string            // of it
 }
 
-// Get returns the tag of a document that encode makes of a state, and what returns the document. There must be few
-// names.
+// Get returns the tag of a document that encode makes of a state, and a function that returns the document. The number
+// of names must be small.
 func (m *Made[State]) Get(state State, name string,
 	encode func() ([]byte, error)) (tag string, document func() ([]byte, error), err error) {
 	m.mu.Lock()

@@ -56,7 +56,7 @@ func (m *Metrics) observe(x *Recorder, r *http.Request, took time.Duration) {
 	m.sent.Add(float64(x.sent))
 }
 
-// kind is what requests are counted by.
+// kind holds the labels by which requests are counted.
 type kind struct {
 	route, method string
 	status        int

@@ -52,9 +52,8 @@ func (c *choice) offer(q float64, by specificity) {
 	}
 }
 
-// negotiateCoding chooses the content coding of an answer among those offered, the
-// better ones first, and identity (RFC 9110 §12.5.3, Accept-Encoding). What only
-// "*" stands for is no reason to send zstd, which many cannot read.
+// negotiateCoding chooses the content coding of an answer among the offered ones, the better ones first, and identity
+// (RFC 9110 §12.5.3, Accept-Encoding). "*" alone does not select zstd, which many clients cannot read.
 func negotiateCoding(r *http.Request, offered ...Coding) (Coding, error) {
 	header := strings.Join(r.Header.Values("Accept-Encoding"), ",")
 	if strings.TrimSpace(header) == "" {
@@ -88,7 +87,7 @@ func negotiateCoding(r *http.Request, offered ...Coding) (Coding, error) {
 		}
 	}
 	if plain.by == 0 {
-		plain.q = leastQuality // not spoken of: acceptable, but anything else is better
+		plain.q = leastQuality // not mentioned: acceptable as a last choice
 	}
 	var best Coding
 	q := 0.0

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A handler reads a state of the store, and a database has few states open at a time, a connection for each. So
-// nobody has one open while waiting: for a client to take an answer that is made already, or for a place among a few.
+// A handler reads a state of the store, and a database has few open states at a time, one per connection. So no handler
+// keeps one open while waiting for a client to take an answer that is complete, or for a place.
 
-// turn is a place that a handler needs. As an error it says that none is free: the handler is called again with one.
+// turn requests a place for a handler. As an error it means that none is free: the handler is called again with one.
 type turn struct {
 	places  chan struct{}
 	wait    time.Duration
 	what    string          // has the places
-	outlast context.Context // not nil: the handler goes on when the client has gone, until this ends
+	outlast context.Context // not nil: the handler continues after the client has gone, until this ends
 }
 
 func (t *turn) Error() string { return "all places of " + t.what + " are taken; wait for one" }
@@ -35,7 +35,7 @@ func (x *Recorder) inTurn(t *turn, work func() error) error {
 	}
 }
 
-// Lasting is work that goes on when the client has gone, since others want what comes of it as well.
+// Lasting is work that continues after the client has gone, because other clients need the result, too.
 type Lasting struct {
 	Places chan struct{}
 	Wait   time.Duration // for a place among them
@@ -43,8 +43,8 @@ type Lasting struct {
 	Until  context.Context
 }
 
-// Do does the work of a handler that has been called for it. Else its error has the handler called, when there is a
-// place for it, with a request whose context ends with Until.
+// Do does the work of a handler that has a place. Otherwise its error makes the router call the handler, when a place
+// is free, with a request whose context ends with Until.
 func (l *Lasting) Do(r *http.Request, work func() error) error {
 	if l.Has(r) {
 		return work()
@@ -55,7 +55,7 @@ func (l *Lasting) Do(r *http.Request, work func() error) error {
 // Has reports whether a handler has been called for the work.
 func (l *Lasting) Has(r *http.Request) bool { return RecorderOf(r).place == l.Places }
 
-// call calls a handler, waits for the place that it needs, and sends what it has left to be sent.
+// call calls a handler, waits for its place, and sends its output.
 func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error {
 	err := h(w, r)
 	if full, ok := errors.AsType[*turn](err); ok {
@@ -79,15 +79,14 @@ func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error
 	return err
 }
 
-// InTurn does the work when there is a place for it, and has the client try again
-// later where there is none for too long.
+// InTurn does the work when a place is free; if that takes too long, the client gets the answer to retry later.
 func InTurn(r *http.Request, places chan struct{}, wait time.Duration, what string, work func() error) error {
 	inPlace := func() error {
 		defer func() { <-places }()
 		return work()
 	}
 	select {
-	case places <- struct{}{}: // where there is one, however short the wait may be
+	case places <- struct{}{}: // prefer a free place to the end of the wait
 		return inPlace()
 	default:
 	}

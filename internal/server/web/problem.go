@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Problem is an answer that says what is wrong (RFC 9457, Problem Details for
-// HTTP APIs). Programs get it as JSON, people as text or as a page. A struct that embeds it has further members.
+// Problem is an answer that describes an error (RFC 9457, Problem Details for HTTP APIs). Programs get it as JSON,
+// people as text or as a page. A struct that embeds it has further members.
 type Problem struct {
 	Title     string   `json:"title"`
 	Status    int      `json:"status"`
 	Detail    string   `json:"detail"`
 	RequestID string   `json:"requestId,omitempty"` // by which the log has it
 	Lines     []string `json:"-"`                   // that people get below it
-	// URL of the fragments feed of the collection that is to be written instead
+	// Origin is the URL of the fragments feed of the collection to write instead
 	Origin string `json:"origin,omitempty"`
 
 	Location   string        `json:"-"` // of what was asked for, with the status of a redirect
@@ -33,14 +33,14 @@ func (p *Problem) Error() string { return p.Detail }
 
 func (p *Problem) base() *Problem { return p }
 
-// Problemf makes an answer with an HTTP status. What follows it says what is wrong, and what to do.
+// Problemf returns an answer with an HTTP status. The text has the reason and the remedy.
 func Problemf(status int, format string, args ...any) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
 func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Described) {
 	h := w.Header()
-	// What the headers say of an answer that is not given after all.
+	// The headers of the answer that is replaced.
 	for _, k := range append([]string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length",
 		"Accept-Ranges", "Link"}, f.OwnHeaders...) {
 		h.Del(k)

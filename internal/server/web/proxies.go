@@ -10,15 +10,14 @@ import (
 
 // The facts about the sender of a request, when browsers and proxies stand between.
 
-// proxyHeaders are what browsers and proxies add to a request, beside X-Forwarded-….
+// proxyHeaders are headers that browsers and proxies add to a request, besides X-Forwarded-….
 var proxyHeaders = []string{
 	"Origin", "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Originating-Ip",
 	"True-Client-Ip", "Cf-Connecting-Ip", "Cf-Connecting-Ipv6", "Fastly-Client-Ip",
 }
 
-// PassedOn returns a header that only browsers on behalf of a page, or proxies, send, or "". Browsers
-// say where the page is from by Sec-Fetch-Site (Fetch Metadata Request Headers, W3C); "none" is what
-// the user has asked for.
+// PassedOn returns a header that only browsers on behalf of a page, or proxies, send, or "". Browsers send the relation
+// to the page's site in Sec-Fetch-Site (Fetch Metadata Request Headers, W3C); "none" is a request of the user.
 func PassedOn(r *http.Request) string {
 	for name := range r.Header {
 		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") {

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Recorder is the ResponseWriter of all handlers. It records what the log and the metrics
-// say of a request and its answer, and holds the client to the limits on time. A handler that
-// knows more sets the exported fields before the answer begins.
+// Recorder is the ResponseWriter of all handlers. It records data about a request and its answer for the log and the
+// metrics, and applies time limits to the client. Handlers may set the exported fields before the answer begins.
 type Recorder struct {
 	http.ResponseWriter
 	control           *http.ResponseController
@@ -25,24 +24,24 @@ type Recorder struct {
 	body              *timedBody // nil: the request has none
 
 	id      string            // of the request
-	route   string            // template of the URL, "" where there is no such URL
-	vars    map[string]string // what stands in the URL for the variables of the route; nil: the request has them
-	Private bool              // the answer depends on who asks
-	Varies  string            // headers on which it depends beside those that it names, as in Vary
+	route   string            // template of the URL, "" for an unknown URL
+	vars    map[string]string // values of the route's variables; nil: the request has them
+	Private bool              // the answer depends on the client
+	Varies  string            // further headers that it depends on, as in Vary
 	Waited  time.Duration     // for something to answer with, as the request wished
-	Settled time.Time         // when what the answer shows was last changed; zero: too recently to say
+	Settled time.Time         // time of the last change of the content; zero: too recent
 	Stated  http.Header       // further headers of an answer that is no error
-	echo    echoed            // what the answer repeats
+	echo    echoed            // the value that the answer repeats
 
 	guessed bool // its token is wrong, which is counted
 
-	later func() error  // sends what the handler has made, once it has returned; nil: nothing is left to send
-	place chan struct{} // among these the request has a place; nil: it has none
+	later func() error  // sends the handler's output after it has returned; nil: nothing
+	place chan struct{} // the places among which the request has one; nil: none
 
 	status    int       // of the answer, 0 until it begins
 	sent      int64     // bytes of the body
 	extended  time.Time // when the client was last given more time
-	Failure   error     // what is wrong with the server
+	Failure   error     // the error of the server
 	truncated bool      // the answer was cut off
 	gone      bool      // the client does not take it
 }
@@ -68,9 +67,9 @@ func (x *Recorder) firstHeaders(r *http.Request) {
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	x.Header().Set("X-Request-Id", x.id)
 	if r.ProtoMajor == 1 && (len(r.TransferEncoding) > 0 || r.ProtoMinor == 0) {
-		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have.
-		// A proxy in front may have read another length, and what comes next is from somebody else (RFC 9112 §6.1,
-		// Transfer-Encoding).
+		// net/http does not report whether the request also had a Content-Length, or a coding that HTTP/1.0 does not
+		// have. A proxy in front may have read another length, and the next bytes may be from another client (RFC 9112
+		// §6.1, Transfer-Encoding).
 		x.Header().Set("Connection", "close")
 	}
 }
@@ -118,8 +117,8 @@ func (x *Recorder) WriteHeader(status int) {
 	}
 	x.echo.set(x.Header(), status)
 	if x.body != nil && !x.body.ended {
-		// net/http reads some of what the handler has left before the answer goes
-		// out: as long as the client is waited for, the answer must be able to wait.
+		// net/http reads a part of the unread body before it sends the answer, so the deadline of the answer must
+		// include that time.
 		x.extended = time.Now().Add(x.slowClientTimeout)
 		_ = x.control.SetReadDeadline(x.extended)
 		_ = x.control.SetWriteDeadline(x.extended.Add(x.slowClientTimeout))
@@ -147,7 +146,7 @@ func keepPrivate(h http.Header) {
 	}
 }
 
-// piece is how many bytes a client must send, or take, within slowClientTimeout.
+// piece is the number of bytes that a client must send, or take, within slowClientTimeout.
 const piece = 64 << 10
 
 func (x *Recorder) Write(p []byte) (n int, err error) {
@@ -212,13 +211,11 @@ func (x *Recorder) ReadFrom(from io.Reader) (n int64, err error) {
 	return n, nil
 }
 
-// WriteBuffer is how much of an answer may wait in the system, in bytes, for the
-// client to take it; connections are set to it. A write goes on only when a good
-// part of that is taken, so the client gets the time for all of it at once.
+// WriteBuffer is the size of the system's buffer for an answer, in bytes, which connections are set to. A write
+// continues only when much of it was taken, so the client gets the time for all of it at once.
 const WriteBuffer = 4 * piece
 
-// extend gives the client more time to take the answer. Not at every write, as
-// there are many small ones.
+// extend gives the client more time to take the answer, but not at every write, because there are many small ones.
 func (x *Recorder) extend() {
 	if now := time.Now(); now.Sub(x.extended) >= x.slowClientTimeout/10 {
 		x.extended = now
@@ -236,7 +233,7 @@ type timedBody struct {
 	io.ReadCloser
 	x     *Recorder
 	left  time.Duration
-	due   int // bytes that are to come until there is no time left
+	due   int // bytes that must come before the deadline
 	ended bool
 }
 

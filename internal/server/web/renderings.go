@@ -15,9 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// Renderings are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time.
-// Each is whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for
-// concurrent use.
+// Renderings are gzipped files that are made on request, one at a time, and can be made again. Each is complete before
+// it can be read. The files have no names, and are removed when the process ends. They are safe for concurrent use.
 type Renderings struct {
 	folder string
 	most   int64         // bytes that are kept, besides the file that was used last
@@ -29,7 +28,7 @@ type Renderings struct {
 	files []*rendering // the last used one first
 }
 
-// rendering is a file. It is closed by the last one who lets it go, of which the Renderings are one.
+// rendering is a file. Its last user closes it; the Renderings are one of them.
 type rendering struct {
 	name    string
 	file    *os.File
@@ -38,8 +37,8 @@ type rendering struct {
 	forget  *time.Timer
 }
 
-// NewRenderings keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the
-// turn to make one for the time that is given, and then has to try again: what is being made is told.
+// NewRenderings keeps files in a folder: up to a number of bytes, each for some time after its last use. A client waits
+// for its turn for the given time, and then must retry; the answer names the document.
 func NewRenderings(folder string, most int64, keep, wait time.Duration, what string) *Renderings {
 	f := &Renderings{folder: folder, most: most, keep: keep,
 		making: Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
@@ -57,9 +56,9 @@ func (f *Renderings) Close() {
 	}
 }
 
-// Open opens the file with a name, which render writes where it is not there. While others are at it, nothing is
-// opened, and the handler returns the error: it is called again for its turn. It goes on then when the client has gone:
-// others want the file as well.
+// Open opens the file with a name, which render writes if it is missing. If another one is being made, it opens
+// nothing, and the handler must return the error: it is called again in its turn. Then it continues even after the
+// client has gone, because others need the file, too.
 func (f *Renderings) Open(r *http.Request, name string, render func(io.Writer) error) (opened File, err error) {
 	if opened = f.open(name); opened != nil {
 		return opened, nil
@@ -76,7 +75,7 @@ func (f *Renderings) Open(r *http.Request, name string, render func(io.Writer) e
 	return opened, err
 }
 
-// Expects reports whether a file with a name is there, or is to be made for the request.
+// Expects reports whether a file with a name exists, or is to be made for the request.
 func (f *Renderings) Expects(r *http.Request, name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +124,7 @@ func (f *Renderings) index(name string) int {
 	return slices.IndexFunc(f.files, func(r *rendering) bool { return r.name == name })
 }
 
-// add keeps a file, and opens it. Those that were not used for the longest time go where there are too many bytes.
+// add keeps a file, and opens it. Above the limit of bytes it removes the least recently used ones.
 func (f *Renderings) add(r *rendering) File {
 	f.mu.Lock()
 	defer f.mu.Unlock()

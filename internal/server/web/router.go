@@ -14,16 +14,16 @@ import (
 // Router leads requests to handlers, by a table of routes. It is safe for concurrent use once all routes are added.
 type Router struct {
 	*Front
-	overview string // the address to which those are led who ask for what is not there
+	overview string // URL that errors about missing documents link to
 	mux      *mux.Router
 
 	mu    sync.RWMutex
 	known map[string]route // by path: to try one pattern after the other costs more than most answers
 }
 
-// NewRouter returns a router without routes. Who asks for what is not there is led to the overview, a URL.
+// NewRouter returns a router without routes. Answers about missing documents link to the overview, a URL.
 func NewRouter(f *Front, overview string) *Router {
-	// no redirects: they would not know the base URL
+	// no redirects, because they would not use the base URL
 	r := &Router{Front: f, overview: overview, mux: mux.NewRouter().UseEncodedPath().SkipClean(true)}
 	r.mux.NotFoundHandler = r.answer("", r.notFound)
 	r.mux.MethodNotAllowedHandler = r.answer("", r.notAllowed)
@@ -36,8 +36,8 @@ func (r *Router) Handle(path string, h Handler, methods ...string) {
 	r.mux.Handle(path, r.answer(template(path), h)).Methods(methods...)
 }
 
-// Var returns what stands in the path of a request for a variable of its route, "" where the route has no such
-// variable. What was escaped to stand there is as it was, unless that would be a control character.
+// Var returns the value of a variable of the route in the path of a request, "" if there is none. It is unescaped,
+// except control characters.
 func Var(r *http.Request, name string) string {
 	vars := RecorderOf(r).vars
 	if vars == nil {
@@ -81,8 +81,7 @@ func (r *Router) notAllowed(w http.ResponseWriter, req *http.Request) error {
 	return Problemf(http.StatusMethodNotAllowed, "%s is not possible here; use one of %s", req.Method, allowed)
 }
 
-// methods may have routes. otherMethods are known and have none: such a request is refused, and told
-// what is possible in its place.
+// methods may have routes. otherMethods are known and have none: such a request is refused with the possible ones.
 var (
 	methods      = []string{"GET", "HEAD", "POST", "PUT", "DELETE"}
 	otherMethods = []string{"CONNECT", "OPTIONS", "TRACE", "PATCH"} // RFC 9110 §9, RFC 5789
@@ -98,8 +97,8 @@ func knownMethod(r *http.Request) error {
 		strings.Join(methods, ", "))
 }
 
-// allowed returns the methods for which there is a route to the URL of req, as
-// the Allow header has them (RFC 9110 §15.5.6, 405 Method Not Allowed).
+// allowed returns the methods with a route to the URL of req, in the format of the Allow header (RFC 9110 §15.5.6, 405
+// Method Not Allowed).
 func (r *Router) allowed(req *http.Request) string {
 	var there []string
 	for _, m := range methods {
@@ -135,8 +134,7 @@ func template(route string) string {
 	return b.String()
 }
 
-// normalized returns r without percent-encodings that mean nothing (RFC 3986 §6.2.2.2, Percent-Encoding
-// Normalization).
+// normalized returns r without unnecessary percent-encodings (RFC 3986 §6.2.2.2, Percent-Encoding Normalization).
 func normalized(r *http.Request) *http.Request {
 	segments := strings.Split(r.URL.RawPath, "/")
 	for i, given := range segments {
@@ -153,20 +151,19 @@ func normalized(r *http.Request) *http.Request {
 	return &same
 }
 
-// route is what the router finds for a path.
+// route is the router's result for a path.
 type route struct {
 	handler http.Handler
 	vars    map[string]string
 }
 
-// Paths that are longer are not remembered, and when there are more, all are
-// forgotten.
+// The limits of the cache of routes: longer paths are not cached, and if there are more, all are dropped.
 const (
 	longestKnown = 200
 	mostKnown    = 2000
 )
 
-// find has the handler answer to whose route the request belongs.
+// find calls the handler of the request's route.
 func (r *Router) find(w http.ResponseWriter, req *http.Request) {
 	if req.URL.RawPath != "" {
 		req = normalized(req)

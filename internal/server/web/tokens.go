@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// Tokens are the SHA-256 sums of bearer tokens: of one length, so that comparing
-// them says nothing about them.
+// Tokens are the SHA-256 sums of bearer tokens: of equal length, so that the time of comparisons reveals nothing.
 type Tokens []Token
 
-// Token is what is kept of a bearer token.
+// Token is the stored data of a bearer token.
 type Token struct {
 	sum  [sha256.Size]byte
 	Name string // of its owner; "": not known
 }
 
-// Key returns a key that only those can make who have the token. Other purposes have other keys.
+// Key returns a key for a purpose that only holders of the token can compute.
 func (t *Token) Key(purpose string) []byte {
 	mac := hmac.New(sha256.New, t.sum[:])
 	mac.Write([]byte(purpose))
@@ -34,11 +33,11 @@ func NewTokens(plain []string, names map[string]string) Tokens {
 	return all
 }
 
-// Holds reports whether the token of the request is one of t, in a time that does
-// not depend on which, or on how far it is right.
+// Holds reports whether the token of the request is one of t, in a time that does not depend on which, or on its
+// correct part.
 func (t Tokens) Holds(r *http.Request) bool { return t.find(r) != nil }
 
-// NameOf returns the name of the token of the request; "" where it has none, or is not one of t.
+// NameOf returns the name of the token of the request; "" if it has none, or an unknown one.
 func (t Tokens) NameOf(r *http.Request) string {
 	if found := t.find(r); found != nil {
 		return found.Name
@@ -54,7 +53,7 @@ func (t Tokens) find(r *http.Request) *Token {
 	return t.Find(plain)
 }
 
-// Find returns the one of t that a person or a program gives, nil where it is none of them.
+// Find returns the one of t with the given text, nil if there is none.
 func (t Tokens) Find(plain string) *Token { return t.same(sha256.Sum256([]byte(plain))) }
 
 // Has reports whether a token is one of t. Nil is none.
@@ -78,7 +77,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer")
 }
 
-// Refused is the error of a request that lacks the right token. what names what it would be for.
+// Refused returns the error of a request without a right token. what names the purpose.
 func Refused(w http.ResponseWriter, r *http.Request, what string) error {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="tmshare"`)
 	if _, ok := bearer(r); ok {

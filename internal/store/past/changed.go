@@ -95,7 +95,7 @@ func (p *Part) Again() bool { return p.Position.Part >= again }
 // again is the number of the first part of a commit that has the number of the one before.
 const again = 1 << 31
 
-// Parts iterates over what commits have changed, behind a position.
+// Parts iterates over the changes of commits, after a position.
 func Parts(now kv.Reader, id keys.Source, after Position) iter.Seq2[Part, error] {
 	return partsOf(id, now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false))
 }
@@ -124,7 +124,7 @@ func partOf(id keys.Source, row kv.Row) (p Part, err error) {
 func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		parts := Parts(now, id, Position{first - 1, math.MaxUint32})
-		if first == last { // asked for together with others, see [kv.Single]
+		if first == last { // prefetched together with others, see [kv.Single]
 			parts = partsOf(id, now.Range(id.ChangedBy(first), nil, false))
 		}
 		for p, err := range parts {
@@ -144,8 +144,8 @@ func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte
 	}
 }
 
-// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether
-// there is more, and with which commit to go on: a walk from the first one would pass all that was removed.
+// ForgetSome removes some of the stored past of commits from a number on, up to another one. It reports whether more
+// remains, and the commit to continue with, because starting from the first would pass all removed rows.
 func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (next uint64, more bool, err error) {
 	parts := 0
 	for row, err := range t.Scan(id.Key(keys.TableChanged), id.Changed(from, 0)) {
@@ -178,5 +178,5 @@ func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (next uint64, more
 	return 0, false, nil
 }
 
-// partsAtOnce is how many parts go in one commit.
+// partsAtOnce is the number of parts that one commit removes.
 const partsAtOnce = 200

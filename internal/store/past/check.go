@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Change is what a commit has changed of a row. A value is nil where there was no row, or is none.
+// Change is the change of a row by a commit. A value is nil if there was no row, or is none.
 type Change struct {
 	Key           []byte
 	Commit        uint64
@@ -29,11 +29,11 @@ func (c *Change) Row(id keys.Source) kv.Row {
 	return kv.Row{Key: id.Before(c.Key, c.Commit), Value: remembering(c.Before)}
 }
 
-// Changes iterates over what is remembered of rows: what commits from one on have changed of them, by key and commit.
+// Changes iterates over the stored changes of rows by commits from one on, by key and commit.
 func Changes(t *txn.Tx, id keys.Source, from uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		var held Change
-		// give yields what is held, and holds what comes next.
+		// give yields the held change, and holds the next.
 		give := func(next Change) (more bool) {
 			var err error
 			if held.After = next.Before; held.Key != nil && !bytes.Equal(held.Key, next.Key) {
@@ -56,7 +56,7 @@ func Changes(t *txn.Tx, id keys.Source, from uint64) iter.Seq2[Change, error] {
 	}
 }
 
-// ChangeIn returns what a row remembers, if it is one of [keys.TableBefore].
+// ChangeIn returns the change in a row, if it is one of [keys.TableBefore].
 func ChangeIn(t *txn.Tx, id keys.Source, r kv.Row) (c Change, ok bool, err error) {
 	if c.Key, c.Commit, ok = id.OfBefore(r.Key); ok {
 		c.Before = was(r.Value)
@@ -65,8 +65,8 @@ func ChangeIn(t *txn.Tx, id keys.Source, r kv.Row) (c Change, ok bool, err error
 	return c, ok, err
 }
 
-// Listed returns the key under which it is compared that a commit lists a row; nil for key: that there is a list of the
-// commit.
+// Listed returns the key by which the entry of a row in a commit's list is compared; nil for key: the existence of the
+// list.
 func Listed(id keys.Source, commit uint64, key []byte) []byte {
 	listed := id.Numbered(keys.TableChanged, commit)
 	if key != nil {
@@ -81,10 +81,10 @@ func ofListed(key []byte) (commit uint64, relative []byte) {
 	return keys.NumberIn(key[:end]), key[end:]
 }
 
-// CompareLists calls f with each row of the lists of what commits from one on have changed that is not as it must be.
-// want has what they must list, and of each commit that it is listed. once says that each commit has a number of its
-// own, and that want has all commits. lost is told of records that are listed, though it is not remembered what they
-// were. A commit that is listed wrongly is listed anew as a whole.
+// CompareLists calls f with each wrong row of the lists of changes by commits from one on. want has the required
+// entries, and the required lists. once states that commits have distinct numbers, and that want has all commits. It
+// calls lost with listed records whose former version is not stored. If a commit's list has an error, its whole list is
+// made again.
 func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree.Rows,
 	lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	have, wrong := agree.New(want.Path+"-listed", want.Most, nil), map[uint64]bool{}
@@ -139,8 +139,8 @@ func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree
 	}), f)
 }
 
-// listAnew lists some commits, as a [Recorder] does. Where others may have had the same number, it lists them as the
-// last of these: who has read the others reads it, too.
+// listAnew makes the lists of some commits, as a [Recorder] does. If several commits may have had the number, it makes
+// that of the last one, which readers of the others read, too.
 func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows,
 	put func(key, value []byte) error) error {
 	var p parts
@@ -172,7 +172,7 @@ func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows,
 	return ends()
 }
 
-// Stored iterates over the rows of a table that are of commits from one on, and what cannot be any.
+// Stored iterates over the rows of a table of commits from one on, and over invalid rows.
 func Stored(t *txn.Tx, id keys.Source, table byte, from uint64) iter.Seq2[kv.Row, error] {
 	return seq.Map(t.Scan(id.Key(table), nil), func(r kv.Row) (kv.Row, error) {
 		_, commit, ok := id.OfBefore(r.Key)

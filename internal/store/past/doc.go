@@ -1,7 +1,7 @@
-// Package past remembers what the rows of a source were, and reads them as they were.
+// Package past stores former versions of a source's rows, and reads them.
 //
-// A commit has a number: the sequence of the last entry of the log that it leads to. With it go two kinds of rows. One
-// has, for each row that the commit has changed, what that was before. The other lists the keys of these rows.
-// [Recorder] writes both. [Reader] shows the rows as they were after any commit whose successors are remembered: so all
-// that reads records reads those of the past as well.
+// A commit has a number: the sequence of the last entry of the log that it leads to. It has two kinds of rows. One has,
+// for each changed row, its version before. The other lists the keys of these rows. [Recorder] writes both. [Reader]
+// reads the rows after any commit whose successors are stored: so all code that reads records also reads those of the
+// past.
 package past

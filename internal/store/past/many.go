@@ -14,7 +14,7 @@ type distantReader struct {
 	many kv.ManyReader
 }
 
-// ReadMany implements [kv.ManyReader]: it asks for the present rows and for what they were at once.
+// ReadMany implements [kv.ManyReader]: it reads the present rows and their former versions in one query.
 func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
 	rows func(prefix []byte, rows []kv.Row, more bool)) error {
 	var asked [][]byte
@@ -70,8 +70,8 @@ func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(k
 	return nil
 }
 
-// firsts iterates over the rows that have changed since the commit, of what is remembered of some: of each the first
-// value counts.
+// firsts iterates over the rows that have changed since the commit, among some stored versions: the first one of each
+// row counts.
 func (r *Reader) firsts(olds []kv.Row) iter.Seq2[kv.Row, error] {
 	var last []byte
 	return seq.Map(seq.Of(olds...), func(old kv.Row) (kv.Row, error) {

@@ -11,19 +11,19 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// ErrNotRemembered says that a row is of a table of which nobody remembers what its rows were.
+// ErrNotRemembered is the error for a row of a table whose former versions are not stored.
 var ErrNotRemembered = errors.New("it is not remembered what these rows were")
 
-// Reader is a [kv.Reader] of the records of a source as they were after a commit. It refuses all other keys with
-// [ErrNotRemembered]. Its version is nobody's.
+// Reader is a [kv.Reader] of the records of a source after a commit. For all other keys the error is
+// [ErrNotRemembered]. It has no version.
 type Reader struct {
 	now    kv.Reader
 	id     keys.Source
 	commit uint64
 }
 
-// AsOf returns a reader of the rows as they were after a commit: what was there before the first commit with a higher
-// number. It is valid as long as now.
+// AsOf returns a reader of the rows after a commit: those before the first commit with a higher number. It is valid as
+// long as now.
 func AsOf(now kv.Reader, id keys.Source, commit uint64) kv.Reader {
 	r := &Reader{now, id, commit}
 	if many, ok := now.(kv.ManyReader); ok {
@@ -57,7 +57,7 @@ func (r *Reader) Get(key []byte) ([]byte, error) {
 	return r.now.Get(key)
 }
 
-// before returns the row that says what a row was after the commit, nil where that has not changed since.
+// before returns the stored version of a row after the commit, nil if it has not changed since.
 func (r *Reader) before(key []byte) ([]byte, error) {
 	for row, err := range r.now.Range(r.id.BeforeRow(key), r.id.Before(key, r.commit+1), false) {
 		return append([]byte{}, row.Value...), err
@@ -65,7 +65,7 @@ func (r *Reader) before(key []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// was returns what a row was, nil for nothing.
+// was returns the former value of a row, nil for none.
 func was(before []byte) []byte {
 	if len(before) == 0 {
 		return nil
@@ -85,14 +85,14 @@ func (r *Reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 		case from == nil:
 		case bytes.HasPrefix(from, prefix):
 			olds.from = from
-		case behind != reverse: // nothing of the prefix is left
+		case behind != reverse: // nothing of the prefix remains
 			return
 		}
 		merge(r.now.Range(prefix, from, reverse), olds.all, reverse)(yield)
 	}
 }
 
-// merge iterates over the present rows and, in the place of those that have changed, what they were.
+// merge iterates over the present rows, with the former versions in place of changed ones.
 func merge(now, olds iter.Seq2[kv.Row, error], reverse bool) iter.Seq2[kv.Row, error] {
 	order := func(a, b kv.Row) int { return bytes.Compare(a.Key, b.Key) }
 	if reverse {
@@ -109,22 +109,22 @@ func merge(now, olds iter.Seq2[kv.Row, error], reverse bool) iter.Seq2[kv.Row, e
 	})
 }
 
-// fewOld is how many rows of one key cost less to pass over one by one than to begin anew behind them.
+// fewOld is the number of rows of one key up to which passing over them singly costs less than seeking.
 const fewOld = 8
 
-// changes goes through the rows with a prefix that have changed since a commit, in the order of their keys.
+// changes iterates over the rows with a prefix that have changed since a commit, by key.
 type changes struct {
 	*Reader
 	prefix, from []byte
 	reverse      bool
 
-	found kv.Row // that it is at: what a row was
+	found kv.Row // the present row: its former version
 	err   error
 
 	rows func() (kv.Row, error, bool)
 	end  func()
 
-	row     kv.Row // read, and not looked at yet, if ahead
+	row     kv.Row // the next row, if ahead
 	ahead   bool
 	nothing bool // is left
 }
@@ -143,7 +143,7 @@ func (c *changes) begin(from []byte) {
 	c.ahead = false
 }
 
-// step reads the next row. It reports whether there is one.
+// step reads the next row, and reports whether there is one.
 func (c *changes) step() (key []byte, commit uint64, ok bool) {
 	if !c.ahead {
 		if c.row, c.err, ok = c.rows(); !ok || c.err != nil {
@@ -158,7 +158,7 @@ func (c *changes) step() (key []byte, commit uint64, ok bool) {
 	return key, commit, ok
 }
 
-// all iterates over the rows that have changed, with the values of what is remembered of them.
+// all iterates over the rows that have changed, with their former values.
 func (c *changes) all(yield func(kv.Row, error) bool) {
 	defer c.stop()
 	c.begin(c.first())
@@ -183,8 +183,8 @@ func (c *changes) first() []byte {
 	return c.id.BeforePrefix(c.from)
 }
 
-// has looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether
-// the row has changed.
+// has finds the former version of the row with a key, and passes over the others of that row. It reports whether the
+// row has changed.
 func (c *changes) has(key []byte, commit uint64) (found bool) {
 	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)
 	for passed := 0; ; passed++ {

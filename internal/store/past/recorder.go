@@ -7,11 +7,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Recorder is a [txn.Keeper]: it remembers what an update changes of the records of a source.
+// Recorder is a [txn.Keeper]: it stores the former versions of a source's records that an update changes.
 type Recorder struct {
 	tx     *txn.Tx
 	id     keys.Source
-	number func() (uint64, error) // of the commit, asked at the end of the update
+	number func() (uint64, error) // returns the number of the commit, at the end of the update
 	before uint64                 // the number of the commit before
 
 	commit uint64
@@ -23,10 +23,10 @@ type Recorder struct {
 type parts struct {
 	part uint32
 	keys []byte // of the part that is not written yet
-	last []byte // of these
+	last []byte // the last of these
 }
 
-// add takes a key, without its source. full says that the part is to be written.
+// add adds a key, without its source. full reports that the part must be written.
 func (p *parts) add(relative []byte) (full bool) {
 	p.keys, p.last = keys.AppendShared(p.keys, p.last, relative), relative
 	return len(p.keys) >= partSize
@@ -45,14 +45,14 @@ func (p *parts) end(id keys.Source, commit uint64, put func(key, value []byte) e
 
 type attached struct{ keys.Source }
 
-// Record remembers what the update changes of the records of a source. before is the number of the commit before,
-// number returns that of this one at its end. Several commits may have the same number, one after the other: their
-// states count as one, the last.
+// Record stores the former versions of a source's records that the update changes. before is the number of the previous
+// commit, number returns that of this one at its end. Consecutive commits may have the same number: only the last state
+// counts.
 func Record(t *txn.Tx, id keys.Source, before uint64, number func() (uint64, error)) {
 	t.Attached(attached{id}, func() txn.Finisher { return &Recorder{tx: t, id: id, number: number, before: before} })
 }
 
-// Begin writes the mark of the commit from which on it is remembered what rows were.
+// Begin writes the mark of the first commit whose former rows are stored.
 func Begin(id keys.Source, commit uint64, put func(key, value []byte) error) error {
 	return put(id.Changed(commit, 0), []byte{})
 }
@@ -71,7 +71,7 @@ func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error
 	}
 	row := r.id.Before(key, r.commit)
 	var known []byte
-	if r.again { // what the row was before the first of the commits with this number counts
+	if r.again { // the version before the first of the commits with this number counts
 		var err error
 		if known, err = r.tx.Reader().Get(row); err != nil {
 			return err
@@ -88,13 +88,13 @@ func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error
 	return nil
 }
 
-// partSize is about how many bytes of keys a part has at least, the last one aside.
+// partSize is the approximate minimum of bytes of keys in a part, except the last one.
 const partSize = 48 << 10
 
 // present begins the value of a row that was there.
 const present = 1
 
-// remembering returns the value of a row that remembers what another was, nil where it was not there.
+// remembering returns the stored value for a former row, nil if there was none.
 func remembering(before []byte) []byte {
 	if before == nil {
 		return []byte{}
@@ -102,7 +102,7 @@ func remembering(before []byte) []byte {
 	return append(append(make([]byte, 0, len(before)+1), present), before...)
 }
 
-// Ends implements [txn.Keeper]. A commit that has changed nothing has an empty part.
+// Ends implements [txn.Keeper]. A commit without changes has an empty part.
 func (r *Recorder) Ends(put func(key, value []byte) error) error {
 	if len(r.keys) == 0 && (r.part > 0 || r.again) {
 		return nil

@@ -29,9 +29,8 @@ func weight(r fragment.Record) int64 {
 	return int64(n)
 }
 
-// readAhead iterates over records that are read on a goroutine of its own, some of them ahead:
-// reading them costs about as much as writing them. When ctx ends, it
-// ends with its cause.
+// readAhead iterates over records that a separate goroutine reads ahead, because reading costs about as much as
+// writing. If ctx ends, the error is its cause.
 func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		queue := ahead.New(func(fragment.Record) {})

@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Changing is the records of a source that are to be changed.
+// Changing is a state of a source's records that can be changed.
 type Changing interface {
 	PutTopic(*fragment.Topic) error
 	DeleteTopic(*fragment.Topic) error
@@ -16,8 +16,7 @@ type Changing interface {
 	DeleteAssociation(*fragment.Association) error
 }
 
-// ApplyChange writes the records of a change. What goes is deleted first, so
-// that identifiers can move from one topic to another.
+// ApplyChange writes the records of a change. It deletes first, so that identifiers can move between topics.
 func ApplyChange(state Changing, change *fragment.Change) error {
 	if err := expecting(state, change.DeleteAssociations, State.ExpectAssociations, state.DeleteAssociation); err != nil {
 		return err
@@ -51,7 +50,7 @@ func Cover(state *Cached, change *fragment.Change) error {
 	return change.Cover(state, state.Stored)
 }
 
-// expectCover asks ahead for what decides about covered entries.
+// expectCover prefetches the data for covered entries.
 func expectCover(state *Cached, change *fragment.Change) error {
 	for some := range slices.Chunk(change.PutAssociations, txn.AtOnce) {
 		if err := state.ExpectAssociations(some); err != nil {
@@ -75,7 +74,7 @@ func expectCover(state *Cached, change *fragment.Change) error {
 	return state.Expect(topics, nil)
 }
 
-// expecting calls f with one item after the other. Before that, state is told of some.
+// expecting calls f with each item. Before that, it prefetches batches of items by expect.
 func expecting[T any](state Changing, items []T, expect func(State, []T) error, f func(T) error) error {
 	stored, ok := state.(interface{ records() State })
 	for some := range slices.Chunk(items, txn.AtOnce) {
@@ -95,7 +94,7 @@ func expecting[T any](state Changing, items []T, expect func(State, []T) error, 
 
 func (s State) records() State { return s }
 
-// expectRecords says that the records of topics will be changed.
+// expectRecords prefetches the records of topics to be changed.
 func (s State) expectRecords(topics []*fragment.Topic) error {
 	refs := make([]fragment.Ref, len(topics))
 	for i, t := range topics {
@@ -104,7 +103,7 @@ func (s State) expectRecords(topics []*fragment.Topic) error {
 	return s.tx.Expect(s.locatorKeys(refs, keys.TableTopic), nil)
 }
 
-// ExpectAssociations says that associations will be changed.
+// ExpectAssociations prefetches associations to be changed.
 func (s State) ExpectAssociations(associations []*fragment.Association) error {
 	var all [][]byte
 	for _, a := range associations {

@@ -14,15 +14,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// changed collects what commits have changed of the rows that follow from the records that they have changed.
+// changed collects the changes of commits to the rows derived from changed records.
 type changed struct {
 	id     keys.Source
 	rows   *agree.Rows
 	commit uint64
-	before bool // of what was before the commit, else of what was after it
+	before bool // the state before the commit, else after it
 }
 
-// A value has what was before and what was after: the lengths of both, each plus one, 0 for none, and both.
+// A value has the states before and after: the lengths of both, each plus one, 0 for none, and both.
 func (c *changed) row(key, value []byte) error {
 	if !c.id.Remembered(key) {
 		return nil
@@ -59,7 +59,7 @@ func unpacked(b []byte) (pair [2][]byte) {
 	return pair
 }
 
-// joinedChange joins what two records say of one row: an identifier may have gone from one to the other.
+// joinedChange merges the changes of one row by two records, because an identifier may have moved between them.
 func joinedChange(_, a, b []byte) []byte {
 	one, other := unpacked(a), unpacked(b)
 	for i := range one {
@@ -70,10 +70,9 @@ func joinedChange(_, a, b []byte) []byte {
 	return packed(one)
 }
 
-// ComparePast calls f with each row that is not as it must be of what is remembered of the past of a source: of what
-// rows were before the commits from one on, and of the lists of what these have changed. commits has the numbers of
-// commits that there must be; once says that there are no others, and that each is of one commit. lost is told of
-// records of which it is not known what they were.
+// ComparePast calls f with each wrong row of the stored past of a source: of the versions before the commits from one
+// on, and of the lists of their changes. commits are the required commits; once states that there are no others, and
+// that their numbers are distinct. It calls lost with records whose former version is not stored.
 func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, file string, memory int,
 	lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	want, listed := agree.New(file, memory, joinedChange), agree.New(file+"-list", memory, nil)
@@ -126,8 +125,8 @@ func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once 
 	return past.CompareLists(t, id, from, once, listed, lost, f)
 }
 
-// followChange tells of all that follows from a change of a record, that itself included. A row has one if one of its
-// values is one that can be read.
+// followChange adds the rows derived from a change of a record, including itself. Only readable values have derived
+// rows.
 func followChange(id keys.Source, c *past.Change, want *agree.Rows, lost func(key []byte, commit uint64)) (err error) {
 	read, unread := false, false
 	for i, value := range [2][]byte{c.Before, c.After} {
@@ -143,7 +142,7 @@ func followChange(id keys.Source, c *past.Change, want *agree.Rows, lost func(ke
 	return err
 }
 
-// followRow tells of what follows from the record in a row, if that is one that can be read.
+// followRow adds the rows derived from the record in a row, if that is readable.
 func followRow(r row, to *changed) (readable bool, err error) {
 	switch keys.Table(r.Key) {
 	case keys.TableTopic:

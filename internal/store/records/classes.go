@@ -44,7 +44,7 @@ func (s State) Classes() iter.Seq2[Class, error] {
 	}
 }
 
-// AssociationsAfter is [State.AssociationsOf] from the association behind the one with a key on; nil is the first.
+// AssociationsAfter is [State.AssociationsOf] after the association with a key; nil starts at the first.
 func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part,
 	after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
 	var from []byte
@@ -55,8 +55,8 @@ func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part,
 		func(r row) (*fragment.Association, error) { return s.association(r, part) })
 }
 
-// AssociationsOfTypes iterates over the associations of some types that a topic plays a role in, other than as an
-// instance or a class. It looks at the first n of all, whatever their types, and decodes those alone that name one.
+// AssociationsOfTypes iterates over the associations of some types that a topic plays a role in, except as an instance
+// or a class. It reads the first n of all types, and decodes only matching ones.
 func (s State) AssociationsOfTypes(player fragment.Ref, n int,
 	types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return seq.Map(s.tx.ScanInPlace(s.id.PlayingPrefix(player, fragment.AsPlayer), nil),
@@ -75,7 +75,7 @@ func (s State) AssociationsOfTypes(player fragment.Ref, n int,
 		})
 }
 
-// AllOfTypes iterates over the associations of some types, and decodes no others. Without types it looks at none.
+// AllOfTypes iterates over the associations of some types, and decodes no others. Without types it reads none.
 func (s State) AllOfTypes(types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	if len(types) == 0 {
 		return func(func(*fragment.Association, error) bool) {}

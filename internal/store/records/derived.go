@@ -21,7 +21,7 @@ type derived struct {
 	id       keys.Source
 	topicRow func(key, value []byte) error // takes the records of topics
 	sorter   *agree.Rows
-	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
+	mentions map[fragment.Ref]uint64 // that are not in the sorter yet
 	most     int                     // so many of them at a time
 	items    *statedigest.Set        // of the state digest
 	indexes  []txn.Index
@@ -56,7 +56,7 @@ func (l *derived) mention(ref fragment.Ref) {
 	if n, ok := l.mentions[ref]; ok {
 		l.mentions[ref] = n + 1
 	} else {
-		l.mentions[fragment.Ref(strings.Clone(string(ref)))] = 1 // not with what stood around it
+		l.mentions[fragment.Ref(strings.Clone(string(ref)))] = 1 // a copy, to free the rest of the buffer
 	}
 }
 
@@ -132,7 +132,7 @@ func (l *derived) write(rows iter.Seq2[row, error], put func(key, value []byte) 
 	return err
 }
 
-// indexOf says to which of the indexes a row belongs.
+// indexOf returns the number of the index of a row.
 func (l *derived) indexOf(key []byte) int {
 	name, _, _ := bytes.Cut(keys.Rest(key), []byte{0})
 	return slices.IndexFunc(l.indexes, func(index txn.Index) bool { return index.Name == string(name) })

@@ -16,29 +16,29 @@ import (
 // nodeKey returns the key of the row of a node of the tree.
 func nodeKey(id keys.Source, path []byte) []byte { return append(id.Key(keys.TableDigest), path...) }
 
-// digesting is what an update changes in the tree of a source.
+// digesting holds the changes of an update to the tree of a source.
 type digesting struct {
 	State
 	changes map[statedigest.Item]*digestChange
-	topics  int // how many more there are
+	topics  int // increase of the number of topics
 }
 
 type digestChange struct {
 	owner string
-	step  int // 1: the item comes, -1: it goes
+	step  int // 1: added, -1: removed
 }
 
-// digest returns what the update has changed in the tree so far.
+// digest returns the changes of the update to the tree so far.
 func (s State) digest() *digesting {
 	return s.tx.Attached(s.id, func() txn.Finisher {
 		return &digesting{State: s, changes: map[statedigest.Item]*digestChange{}}
 	}).(*digesting)
 }
 
-// KeepDigests says whether trees are kept up to date. Benchmarks switch it off, to see what that costs.
+// KeepDigests enables the update of trees. Benchmarks disable it to measure its cost.
 var KeepDigests = true
 
-// change notes that an item comes or goes.
+// change records that an item is added or removed.
 func (d *digesting) change(e statedigest.Entry, step int) {
 	if !KeepDigests {
 		return
@@ -51,10 +51,10 @@ func (d *digesting) change(e statedigest.Entry, step int) {
 	c.step += step
 }
 
-// AddedTopics returns how many more topics there are than before the update.
+// AddedTopics returns the increase of the number of topics by the update.
 func (s State) AddedTopics() int { return s.digest().topics }
 
-// collected returns what comes and what goes.
+// collected returns the added and removed items.
 func (d *digesting) collected() []statedigest.Change {
 	changes := make([]statedigest.Change, 0, len(d.changes))
 	for item, c := range d.changes {
@@ -83,13 +83,13 @@ func (d *digesting) Finish() error {
 // errEnough ends the search for nodes.
 var errEnough = errors.New("enough nodes are known")
 
-// Expects implements [txn.Expecting]: it returns the nodes that are likely to be read, by what the root says.
+// Expects implements [txn.Expecting]: it returns the nodes that will probably be read, judging by the root.
 func (d *digesting) Expects() (all [][]byte) {
 	changes := d.collected()
 	if len(changes) == 0 {
 		return nil
 	}
-	_ = statedigest.Expect(d.Get, changes, func(paths [][]byte) error { // whatever fails, Finish says it
+	_ = statedigest.Expect(d.Get, changes, func(paths [][]byte) error { // Finish reports errors
 		if all == nil {
 			all = d.nodeKeys(paths) // the root
 			return nil
@@ -119,8 +119,8 @@ func (d *digesting) Put(path, row []byte) error { return d.tx.Put(nodeKey(d.id, 
 // Delete implements [statedigest.Rows].
 func (d *digesting) Delete(path []byte) error { return d.tx.Delete(nodeKey(d.id, path)) }
 
-// DigestNode returns the node at a path of the tree of the state digest, with what an update has changed so
-// far. The node at the empty path has the digest of the state.
+// DigestNode returns the node at a path of the tree of the state digest, with the changes of an update so far. The node
+// at the empty path has the digest of the state.
 func (s State) DigestNode(path []byte) (*statedigest.Node, error) {
 	if s.tx.Changing() {
 		if err := errors.Join(s.tx.ExpectEnd(), s.digest().Finish()); err != nil {

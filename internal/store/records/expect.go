@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// What an update is going to read is asked for at once where each question takes its time: see [txn.Tx.Expect].
+// If each read is a network round trip, rows that an update will read are prefetched: see [txn.Tx.Expect].
 
 // Along returns s such that another row is read with each topic that is expected: that with the key which key returns.
 func (s State) Along(key func(fragment.Ref) []byte) State {
@@ -18,16 +18,15 @@ func (s State) Along(key func(fragment.Ref) []byte) State {
 	return s
 }
 
-// topicsAtOnce is how many topics are asked for at once. Each has several rows.
+// topicsAtOnce is the number of topics that are prefetched at a time. Each has several rows.
 const topicsAtOnce = 500
 
-// Expect implements [fragment.Expecting]: topics will be read, with what they play in and with their counts of
-// mentions.
+// Expect implements [fragment.Expecting]: it prefetches topics with their associations and their counts of mentions.
 func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	if !s.tx.Distant() {
 		return nil
 	}
-	// the node says which others a change is about
+	// the root shows which other nodes a change needs
 	others := append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil))
 	others = append(others, s.locatorKeys(fragment.LabelProperties, keys.TableTopic, keys.TableIdentifier)...) // of titles
 	if s.along != nil {
@@ -38,7 +37,7 @@ func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	if err := s.expect(sis, others); err != nil {
 		return err
 	}
-	var refs []fragment.Ref // the TopicSIs of those that were named by other identifiers
+	var refs []fragment.Ref // the TopicSIs of topics named by other identifiers
 	for table, all := range map[byte][]tmdm.Locator{keys.TableIdentifier: sis, keys.TableLocator: sls} {
 		for _, l := range all {
 			ref, err := s.tx.Get(s.id.LocatorKey(table, l))
@@ -56,8 +55,7 @@ func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	return s.expectElsewhere(append(refs, sis...))
 }
 
-// ExpectNames says that topics will be read by any of their subject identifiers, without what they play in: for what
-// they are called.
+// ExpectNames prefetches topics by any of their subject identifiers, without their associations, for their names.
 func (s State) ExpectNames(sis []fragment.Ref) error {
 	if !s.tx.Distant() {
 		return nil
@@ -70,8 +68,8 @@ func (s State) ExpectNames(sis []fragment.Ref) error {
 	return nil
 }
 
-// InParts iterates over all of a sequence, but has some of them before it yields the first of these: as many as are
-// enough. It calls expect with them, which says what will be read of them. Its error comes with the first.
+// InParts iterates over all of a sequence in batches that enough completes. It calls expect with each batch before it
+// yields its items, to prefetch their data, and yields an error of expect with the first.
 func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool,
 	expect func(some []T) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -102,8 +100,7 @@ func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool,
 	}
 }
 
-// expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is
-// remembered.
+// expectElsewhere prefetches the associations of topics that are stored with other players, using cached rows.
 func (s State) expectElsewhere(refs []fragment.Ref) error {
 	var all [][]byte
 	for _, ref := range refs {
@@ -123,7 +120,7 @@ func (s State) expectElsewhere(refs []fragment.Ref) error {
 	return s.tx.Expect(all, nil)
 }
 
-// expect says that topics will be read by subject identifiers, and what has the other keys.
+// expect prefetches topics by subject identifiers, and rows with the other keys.
 func (s State) expect(sis []fragment.Ref, others [][]byte) error {
 	for first := true; first || len(sis) > 0; first = false {
 		some := sis[:min(len(sis), topicsAtOnce)]

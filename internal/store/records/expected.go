@@ -13,19 +13,19 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// derivedTables are the tables of which each row follows from the topics of a source and the
-// rows of associations with their first players, in the order of their letters. Indexes come before them.
+// derivedTables are the tables whose rows are derived from the topics of a source and from the rows of associations
+// with their first players, sorted by letter. Indexes precede them.
 const derivedTables = "ailnpr"
 
-// Expected are the rows of a source that must be there besides its records, as these are.
+// Expected are the derived rows that a source must have besides its records.
 type Expected struct {
-	Topics int // how many there are
+	Topics int // number of topics
 	rows   *derived
 }
 
-// Expect finds out which rows follow from the records of a source. What is much goes to a file,
-// of which memory is as in [Loader]. damaged is told of the keys of the records of topics that cannot be read: nothing
-// follows from these. Nothing follows from an association either of which no row can be read; see [Difference.Lost].
+// Expect derives rows from the records of a source. Many rows go to a file; memory is as in [Loader]. It calls damaged
+// with the keys of unreadable records of topics, and derives nothing from these, nor from an association without a
+// readable row; see [Difference.Lost].
 func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key []byte)) (*Expected, error) {
 	e := &Expected{rows: newDerived(id, file, memory, t.Indexes, true)}
 	e.rows.topicRow = func(_, _ []byte) error { e.Topics++; return nil }
@@ -35,7 +35,7 @@ func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key
 	return e, nil
 }
 
-// Close gives up what is kept.
+// Close removes the rows.
 func (e *Expected) Close() error { return e.rows.close() }
 
 func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
@@ -54,20 +54,19 @@ func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
 	return nil
 }
 
-// rowsOf iterates over the rows of a table, each of which is valid until the next one, as long as somebody waits for
-// them.
+// rowsOf iterates over the rows of a table. Each is valid until the next one.
 func rowsOf(t *txn.Tx, id keys.Source, table byte) iter.Seq2[row, error] {
 	return seq.Map(t.ScanInPlace(id.Key(table), nil), func(r row) (row, error) { return r, t.Context().Err() })
 }
 
-// readTopic returns the topic of a row, nil where the row is not as it was written. What is read from it must
-// be what was written, to the byte: else what follows from it could not be taken back.
+// readTopic returns the topic of a row, nil if the row is damaged. The decoded topic must encode to the same bytes,
+// because otherwise its derived rows could not be removed again.
 func readTopic(topicSI, record []byte) *fragment.Topic {
 	topic, err := fragment.UnmarshalTopic(record)
 	if err != nil || string(topic.TopicSI()) != string(topicSI) || !bytes.Equal(fragment.MarshalTopic(topic), record) {
 		return nil
 	}
-	if topic.Provisional && len(topic.Names)+len(topic.Occurrences) > 0 { // nothing is known of a provisional one
+	if topic.Provisional && len(topic.Names)+len(topic.Occurrences) > 0 { // a provisional topic has no statements
 		return nil
 	}
 	return topic
@@ -107,7 +106,7 @@ func readAssociation(r row) (*fragment.Association, []byte) {
 	return a, record
 }
 
-// isWhole reports whether what was decoded of a row is what was written, to the byte, and belongs under its key.
+// isWhole reports whether the decoded association of a row encodes to the same bytes, and belongs to its key.
 func isWhole(r row, a *fragment.Association, record []byte) bool {
 	player, part, digest, ok := splitPlaying(r.Key[keys.SourceSize:])
 	if !ok || !bytes.Equal(fragment.MarshalAssociation(a), record) || a.Part(fragment.Ref(player)) != part {
@@ -119,8 +118,8 @@ func isWhole(r row, a *fragment.Association, record []byte) bool {
 	})
 }
 
-// isCopy reports whether the row of an association follows from that of a player who comes before: of the
-// first one, unless that is damaged.
+// isCopy reports whether the row of an association is derived from that of an earlier player: of the first one, unless
+// that is damaged.
 func (e *Expected) isCopy(t *txn.Tx, r row, a *fragment.Association) (bool, error) {
 	for _, p := range a.Players() {
 		at := e.rows.id.AssociationKey(p, a.Part(p), a.Key())
@@ -162,8 +161,8 @@ func wasRecord(r row) bool {
 	return a == nil
 }
 
-// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of an index is not, all
-// indexes are made anew.
+// Mend writes the rows as expected, in an update. It returns the wrong ones. If an entry of an index is wrong, it makes
+// all indexes again.
 func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	err = e.Differences(t, func(d Difference) error {
 		all = append(all, Difference{d.Kept()})
@@ -183,7 +182,7 @@ func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	return all, err
 }
 
-// RewriteIndexes makes the indexes anew, in an update.
+// RewriteIndexes makes the indexes again, in an update.
 func (e *Expected) RewriteIndexes(t *txn.Tx) error {
 	for _, index := range e.rows.indexes {
 		rows := t.Scan(e.rows.id.Index(index.Name), nil)
@@ -192,15 +191,15 @@ func (e *Expected) RewriteIndexes(t *txn.Tx) error {
 		}
 	}
 	return e.rows.write(seq.Map(e.rows.sorter.All(), func(r row) (row, error) {
-		if keys.Table(r.Key) != keys.TableIndex { // which come first
+		if keys.Table(r.Key) != keys.TableIndex { // which precede others
 			return r, seq.ErrStop
 		}
 		return r, nil
 	}), t.Put)
 }
 
-// MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.
-// Otherwise it is not known what is to be there: nothing is to be committed then. It reports whether something is.
+// MendDerived writes the rows derived from the records of a source as expected, in an update, and reports whether it
+// changed any. If a record is unreadable, the update must not be committed.
 func MendDerived(t *txn.Tx, id keys.Source, file string, memory int) (mended bool, err error) {
 	lost := false
 	e, err := Expect(t, id, file, memory, func([]byte) { lost = true })
@@ -226,8 +225,7 @@ func Whole(t *txn.Tx, id keys.Source, file string, memory int) (bool, error) {
 	return whole, err
 }
 
-// Topic returns the TopicSI of the topic that the row is about, "" where it is about none: what is damaged may name
-// a topic that is not there.
+// Topic returns the TopicSI of the topic of the row, "" if there is none: a damaged row may name an unknown topic.
 func (d *Difference) Topic() string {
 	rest := d.Key[keys.SourceSize:]
 	table := keys.Table(d.Key)

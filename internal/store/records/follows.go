@@ -9,16 +9,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// following takes what follows from records. An update has it come or go, a load and a check collect it.
+// following receives the rows derived from records. An update adds or removes them, a load and a check collect them.
 type following interface {
-	row(key, value []byte) error    // the record itself, or what says where it is found
+	row(key, value []byte) error    // the record itself, or a row that leads to it
 	mention(ref fragment.Ref)       // is counted
-	index(t *fragment.Topic) error  // it comes, or goes
-	item(e statedigest.Entry) error // of the state digest. It comes last
+	index(t *fragment.Topic) error  // adds or removes the topic's entries
+	item(e statedigest.Entry) error // adds or removes an item of the state digest; called last
 }
 
-// topicFollows tells of all that follows from a topic, of which record is the stored form. Nothing else says what that
-// is.
+// topicFollows passes all rows derived from a topic; record is its stored form. No other code defines these.
 func topicFollows(id keys.Source, t *fragment.Topic, record []byte, to following) error {
 	ref := t.TopicSI()
 	at := id.LocatorKey(keys.TableTopic, ref)
@@ -69,8 +68,7 @@ func associationFollows(id keys.Source, a *fragment.Association, record []byte, 
 		fragment.AssociationContent(record)))
 }
 
-// reifiedRows calls put with the rows which say that something in the record with a key is reified, and with the
-// reifier.
+// reifiedRows calls put with the rows that mark the record with a key as having reified items, with their reifiers.
 func reifiedRows(id keys.Source, record []byte, reifiers []fragment.Ref, put func(key, value []byte) error) error {
 	if len(reifiers) == 0 {
 		return nil
@@ -109,7 +107,7 @@ func ReifiersOf(a *fragment.Association) []fragment.Ref {
 	return distinct(all)
 }
 
-// distinct sorts references and returns those that there are, each once.
+// distinct sorts references and removes empty and duplicate ones.
 func distinct(all []fragment.Ref) []fragment.Ref {
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > 0 && all[0] == "" {

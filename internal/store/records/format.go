@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// indexesKey is the key of the row that says which indexes agree with the records of all sources, and by which rules
-// they were made: name → rules (JSON).
+// indexesKey is the key of the row with the indexes that match the records of all sources, and the rules of each: name
+// → rules (JSON).
 var indexesKey = keys.Meta("indexes")
 
 // formatKey is the key of the row with the format of the rows. formatBefore is that of formats of which the keys began
@@ -26,7 +26,7 @@ const formatBefore = "mformat"
 // NodeKey is the key of the row with the node that the rows are of.
 var NodeKey = keys.Meta("node")
 
-// Node returns the node that the rows are of. An update names one where there is none.
+// Node returns the node of the rows. An update assigns one if there is none.
 func Node(t *txn.Tx) (node uuid.UUID, err error) {
 	known, err := t.Get(NodeKey)
 	switch {
@@ -55,7 +55,7 @@ func HasIndexes(t *txn.Tx) (bool, error) {
 	return !slices.ContainsFunc(t.Indexes, func(index txn.Index) bool { return kept[index.Name] != index.Rules }), err
 }
 
-// PutIndexes says that the indexes of this program agree with the records.
+// PutIndexes records that the indexes of this program match the records.
 func PutIndexes(t *txn.Tx) error {
 	kept, err := Kept(t)
 	if err != nil || len(t.Indexes) == 0 {
@@ -80,8 +80,8 @@ func DropIndexes(t *txn.Tx) error {
 	return t.PutJSON(indexesKey, kept)
 }
 
-// Format returns the format of the rows, "" where there are none. It is an error where this
-// program does not read it: a [kv.ErrOlder] where that is an earlier one.
+// Format returns the format of the rows, "" if there are none. It returns an error if this program does not read it: a
+// [kv.ErrOlder] for an earlier one.
 func Format(t *txn.Tx) (string, error) {
 	format, err := t.Get(formatKey)
 	if err == nil && format == nil {

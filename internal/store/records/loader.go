@@ -33,10 +33,10 @@ type Loading struct {
 	Stored, Rows int // stored rows, and all rows; 0 while records are read
 }
 
-// Load writes records, each once, into a new generation. It uses no single transaction: nothing shows a generation
-// until a commit switches to it, and opening the database removes one that was never switched to. progress, if not nil,
-// is called every 1,000 records or rows. Memory does not grow with the number of records: rows are sorted through a
-// file in Scratch.
+// Load writes records, each once, into a new generation. It uses no single transaction: a generation is invisible until
+// a commit switches to it, and opening the database removes one that was never switched to. progress, if not nil, is
+// called every 1,000 records or rows. Memory does not grow with the number of records, because rows are sorted through
+// a file in Scratch.
 func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[fragment.Record, error],
 	progress func(Loading)) error {
 	l := o.loading(id)
@@ -62,7 +62,7 @@ func (o Loader) file(id keys.Source) string {
 type Ordered struct {
 	Bulk   kv.Writer
 	Sorter *extsort.Sorter
-	Table  byte // the table whose rows are written at once while their keys ascend
+	Table  byte // the table whose rows are written directly while their keys ascend
 
 	last []byte // the last key that was written at once
 }
@@ -76,7 +76,7 @@ func (o *Ordered) Put(key, value []byte) error {
 	return o.Sorter.Add(key, value)
 }
 
-// Ordered returns a writer for rows of a source. Most rows of the table should come in order. The caller closes its
+// Ordered returns a writer for rows of a source. Most rows of the table should come sorted. The caller closes its
 // sorter.
 func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
 	file := filepath.Join(o.Scratch, fmt.Sprintf("%d-%d-%c", id.Number, id.Generation, table))
@@ -107,7 +107,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 		return err
 	}
 	defer l.bulk.Cancel()
-	// the topics of a snapshot come in order
+	// the topics of a snapshot are sorted
 	l.topicRow = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter.Sorter, Table: keys.TableTopic}).Put
 	if err := l.sort(ctx, records); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// counting is by how much an update changes the counts of mentions of a source. Most of what a record mentioned before,
-// it mentions again: so the counts are changed at the end.
+// counting holds the differences of an update to the counts of mentions of a source. Because most mentions of a record
+// are removed and added again, the counts are changed at the end.
 type counting struct {
 	State
 	steps   map[fragment.Ref]int
@@ -22,7 +22,7 @@ type counting struct {
 // countedAs is the key under which counts of a source are attached to an update.
 type countedAs struct{ keys.Source }
 
-// counting returns by how much the update has changed counts so far.
+// counting returns the differences of the update to the counts so far.
 func (s State) counting() *counting {
 	return s.tx.Attached(countedAs{s.id}, func() txn.Finisher {
 		return &counting{State: s, steps: map[fragment.Ref]int{}}
@@ -88,7 +88,7 @@ func (c *counting) change(ref fragment.Ref, step int) error {
 	return c.tx.Put(c.key(ref), binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
-// stored returns a count without what the update has changed since it was written.
+// stored returns a count without the update's differences since it was written.
 func (c *counting) stored(ref fragment.Ref) (int, error) {
 	b, err := c.tx.Get(c.key(ref))
 	if b == nil || err != nil {

@@ -13,18 +13,18 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A name leads to a number, and nothing else: what has the name is in the keyspace of that number. So what changes it
-// writes no row of the names.
+// A name leads to a number only: the row with the name's data is in the keyspace of that number. So changes of the data
+// write no row of the names.
 
-// Named is the row of what has a name: of a collection or a subscription, by the table. Row is nil where the name leads
-// nowhere.
+// Named is the row with the data of a name: of a collection or a subscription, by the table. Row is nil if the name is
+// not in use.
 type Named struct {
 	Name   string
 	Number uint32
 	Row    []byte
 }
 
-// Find returns what has a name in a table.
+// Find returns the data of a name in a table.
 func Find(t *txn.Tx, table byte, name string) (found Named, err error) {
 	leads, err := t.Get(keys.Name(table, name))
 	if leads == nil || err != nil {
@@ -48,8 +48,8 @@ func corrupt(name string, key []byte, err error) error {
 	return txn.Corrupt(fmt.Sprintf("name %q,", name), key, err)
 }
 
-// List returns all that has a name in a table, in the order of names. All rows are asked for at once, those of the
-// other table too: most readers want both. The error names each that cannot be read, on lines.
+// List returns all names in a table, sorted. It prefetches all rows, including those of the other table, because most
+// readers want both. The error has a line for each unreadable one.
 func List(t *txn.Tx, table byte) (all []Named, err error) {
 	if t.Distant() {
 		if err := expectNamed(t); err != nil {
@@ -69,7 +69,7 @@ func List(t *txn.Tx, table byte) (all []Named, err error) {
 	return all, err
 }
 
-// ListAs is List of what decode makes of the rows.
+// ListAs is List with the results of decode.
 func ListAs[T any](t *txn.Tx, table byte, decode func(*Named) (*T, error)) (all []T, err error) {
 	list, err := List(t, table)
 	for i := range list {
@@ -82,7 +82,7 @@ func ListAs[T any](t *txn.Tx, table byte, decode func(*Named) (*T, error)) (all 
 	return all, err
 }
 
-// expectNamed asks for all names, and then for all rows to which they lead.
+// expectNamed prefetches all names, and then all rows to which they lead.
 func expectNamed(t *txn.Tx) error {
 	tables := []byte{keys.TableCollection, keys.TableSubscription}
 	if err := t.Expect(nil, [][]byte{keys.Once(tables[0]), keys.Once(tables[1])}); err != nil {
@@ -102,7 +102,7 @@ func expectNamed(t *txn.Tx) error {
 	return t.Expect(expected, nil)
 }
 
-// Decode decodes the row of what has a name into v. named returns the name that it then has.
+// Decode decodes the row of a name into v. named returns the name that v then has.
 func (n *Named) Decode(table byte, v any, named func() string) error {
 	d := json.NewDecoder(bytes.NewReader(n.Row))
 	d.DisallowUnknownFields() // the name of a field may be damaged
@@ -119,8 +119,8 @@ func (n *Named) Decode(table byte, v any, named func() string) error {
 	return nil
 }
 
-// PutNamed writes the row of what has a name and a number, and has the name lead to it. What it led to before, under
-// another number, is of no use from the commit on.
+// PutNamed writes the row of a name with a number, and makes the name lead to it. Rows under the previous number are
+// obsolete from the commit on.
 func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
 	before, err := t.Get(keys.Name(table, name))
 	if err == nil && len(before) == 4 && binary.BigEndian.Uint32(before) != number {
@@ -133,13 +133,12 @@ func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
 		t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
 }
 
-// Unname has a name lead to nothing any more, and removes the row of what had it: what else there is under its number
-// is of no use from the commit on.
+// Unname makes a name lead nowhere, and removes its row: other rows under its number are obsolete from the commit on.
 func Unname(t *txn.Tx, table byte, name string, number uint32) error {
 	return errors.Join(t.Delete(keys.Name(table, name)), t.Delete(keys.Own(number).Key(table)))
 }
 
-// Nameless calls f with what has a row under a number, by its table, though no name leads there: that name is lost.
+// Nameless calls f with rows under a number, by table, whose name does not lead there, because that name is lost.
 func Nameless(t *txn.Tx, number uint32, f func(table byte, name string) error) error {
 	for _, table := range []byte{keys.TableCollection, keys.TableSubscription} {
 		var is struct {
