@@ -1,5 +1,5 @@
-// Package cli holds what the two programs share: where data live, settings from
-// the environment, and exit codes.
+// Package cli holds the common part of the two programs: the place of data, settings from the environment, and exit
+// codes.
 package cli
 
 import (
@@ -37,7 +37,7 @@ func Pairs(flag string, values []string) (map[string]string, error) {
 	return out, nil
 }
 
-// PairsOf reads the values NAME=VALUE of a flag that says something of maps of the command.
+// PairsOf parses the values NAME=VALUE of a flag about maps of the command.
 func PairsOf(flag string, values []string, known map[string]string,
 	check func(value string) error) (map[string]string, error) {
 	all, err := Pairs(flag, values)
@@ -53,21 +53,21 @@ func PairsOf(flag string, values []string, known map[string]string,
 	return all, err
 }
 
-// UntilInterrupted returns a context that ends with the first signal that asks the program to
-// end. The second one ends it at once.
+// UntilInterrupted returns a context that ends with the first signal to end the program. The second one ends the
+// program at once.
 func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// Environment has what the flags of a command are that are not on the command line.
+// Environment holds the sources of flags that are not on the command line.
 type Environment struct {
 	Getenv func(string) string
-	Read   func(path string) ([]Given, error) // reads the file of --config; nil: there is no such flag
+	Read   func(path string) ([]Given, error) // reads the file of --config; nil: no such flag
 }
 
-// Given is what a file says of a flag: the values, in order, and where.
+// Given holds the values of a flag in a file, in order, with their place.
 type Given struct {
 	Flag   string
 	Values []string
@@ -102,7 +102,7 @@ func Run(root *cobra.Command, env Environment) int {
 		if data := cmd.Flags().Lookup("data"); data != nil && data.Changed && data.Value.String() == "" {
 			return &ExitError{Usage, errors.New("--data is empty: name a folder")}
 		}
-		if err := checkContradictions(cmd.Flags()); err != nil { // before the environment: what is given overrides that
+		if err := checkContradictions(cmd.Flags()); err != nil { // before the environment, which flags override
 			return err
 		}
 		if err := Settle(cmd, env, cmd.ErrOrStderr()); err != nil {
@@ -136,7 +136,7 @@ func Run(root *cobra.Command, env Environment) int {
 	if err = out.join(err); out.failed != nil && code != Usage {
 		code = Failed
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads any more, and nobody would read why
+	if errors.Is(err, syscall.EPIPE) { // the output is closed, also for the error
 		return ClosedPipe
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func Run(root *cobra.Command, env Environment) int {
 	return code
 }
 
-// howToWrite says how the value of a flag is written, where the parser does not.
+// howToWrite returns the syntax of a flag's value, if the parser's error lacks it.
 func howToWrite(err error) string {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -162,8 +162,7 @@ func howToWrite(err error) string {
 	return ""
 }
 
-// NotEmpty wraps a check of positional arguments, none of which may be empty, as a variable of a
-// script that is not set leaves them.
+// NotEmpty wraps a check of positional arguments, and refuses empty ones, which unset variables of a script produce.
 func NotEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		for i, arg := range args {
@@ -175,16 +174,15 @@ func NotEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// ErrNoData says that no data folder is named, and that there is no default.
+// ErrNoData is the error for a missing data folder without a default.
 var ErrNoData error = &ExitError{Usage,
 	errors.New("no data folder: there is neither $XDG_STATE_HOME nor a home folder for the default; name one with --data")}
 
 // commandLineOnly marks flags that have no environment variable.
 const commandLineOnly = "tmshare_command_line_only"
 
-// CommandLineOnly marks all flags that are defined so far as having no
-// environment variable: those that say what to change. The variables of a
-// server's process, which commands sent to it may inherit, are no such request.
+// CommandLineOnly marks all flags defined so far as having no environment variable, because they select what to change.
+// Commands sent to a server's process may inherit its variables, which are no such request.
 func CommandLineOnly(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, commandLineOnly, nil) }) // it is there
 }
@@ -196,8 +194,8 @@ func Seldom(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// InPlaceOf says that a flag stands in the place of another one. A command line has one of them at most, and what it
-// has counts more than what the environment says of the other.
+// InPlaceOf makes a flag replace another one. A command line has one of them at most, and the flag takes precedence
+// over the other one's value in the environment.
 func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
 	_ = flags.SetAnnotation(flag, inPlaceOf, []string{other}) // it is there
 }
@@ -213,10 +211,10 @@ func OnCommandLine(flags *pflag.FlagSet, name string) bool {
 	return f.Changed && From(f) == ""
 }
 
-// From returns which variable, or place in a file, has set a flag; "": none.
+// From returns the variable, or the place in a file, that has set a flag; "": none.
 func From(f *pflag.Flag) string { return strings.Join(f.Annotations[from], "") }
 
-// IsCommandLineOnly reports whether nothing but a command line sets a flag.
+// IsCommandLineOnly reports whether a flag can only be set on the command line.
 func IsCommandLineOnly(f *pflag.Flag) bool {
 	_, is := f.Annotations[commandLineOnly]
 	return is || f.Name == "help"
@@ -238,7 +236,7 @@ const (
 )
 
 // Settle sets each flag that is not on the command line from its variable, unless that is empty, or else from the
-// configuration file. It warns of a variable that has another name by now.
+// configuration file. It warns of variables with a former name.
 func Settle(cmd *cobra.Command, env Environment, warn io.Writer) error {
 	flags, program := cmd.Flags(), cmd.Root().Name()
 	given, failed := configured(cmd, env)
@@ -275,7 +273,7 @@ func Settle(cmd *cobra.Command, env Environment, warn io.Writer) error {
 	return failed
 }
 
-// configured returns what the configuration file says of flags, by their names. Each is one of some command.
+// configured returns the flags in the configuration file, by name. Each must be of some command.
 func configured(cmd *cobra.Command, env Environment) (map[string]Given, error) {
 	if env.Read == nil {
 		return nil, nil
@@ -317,9 +315,8 @@ func visitFlags(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	}
 }
 
-// StateDir returns the default data folder of a program: under XDG_STATE_HOME,
-// or under .local/state in the home folder; "" where there is no home folder, so
-// that data do not end in a place that nobody expects.
+// StateDir returns the default data folder of a program: under XDG_STATE_HOME, or under .local/state in the home
+// folder; "" without a home folder, so that data are in no unexpected place.
 func StateDir(program string) string {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification: relative ones are invalid
@@ -332,7 +329,7 @@ func StateDir(program string) string {
 	return filepath.Join(base, "tmshare", program)
 }
 
-// LocalAuthor names who runs the program, and where; "" where that is not known.
+// LocalAuthor returns the name of the user and the host; "" if not known.
 func LocalAuthor() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completesWithin is how long a shell waits for names.
+// completesWithin is the time limit for names in a shell.
 const completesWithin = 2 * time.Second
 
-// CompleteArguments has shells complete what the commands below root take. The words of their usage lines and flags say
-// what that is: a NAME is one of those that names returns, FILE and FOLDER are paths, and of all else nothing is known.
-// names is called in the environment, with the flags that are on the command line. What it cannot
-// find out it leaves out: a shell shows no errors. cobra keeps what it is told of flags until the process ends, so a
-// daemon does not call this for commands of others.
+// CompleteArguments makes shells complete the arguments of the commands below root, by the words of their usage lines
+// and flags: a NAME is one of those that names returns, FILE and FOLDER are paths, others are not completed. It calls
+// names with the environment and the flags on the command line. It ignores errors, because shells show none. cobra
+// keeps the registrations of flags until the process ends, so a daemon must not call this for commands of others.
 func CompleteArguments(root *cobra.Command, env Environment,
 	names func(context.Context, *cobra.Command) []string) {
 	known := func(cmd *cobra.Command) []string {
@@ -46,7 +45,7 @@ func CompleteArguments(root *cobra.Command, env Environment,
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(root, f, known) })
 }
 
-// severalNames is the word of flags that take names of what there is, with commas between them.
+// severalNames is the word of flags with comma-separated existing names.
 const severalNames = "names"
 
 // completeFlag has shells complete the value of a flag.
@@ -70,16 +69,16 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag, known func(*cobra.Command) 
 // values is the annotation of flags whose value is one of a few.
 const values = "tmshare_values"
 
-// OneOf says that the value of a flag is one of a few, which shells complete.
+// OneOf sets the possible values of a flag, which shells complete.
 func OneOf(flags *pflag.FlagSet, flag string, all ...string) {
 	_ = flags.SetAnnotation(flag, values, all) // it is there
 }
 
-// argumentsOf returns the words of a usage line behind the command, without the signs that say whether they may be left
-// out or repeated: "sync [NAME...]" has "NAME...".
+// argumentsOf returns the words of a usage line after the command, without the signs for optional and repeated ones:
+// "sync [NAME...]" has "NAME...".
 func argumentsOf(cmd *cobra.Command) (words []string) {
 	for _, word := range strings.Fields(cmd.Use)[1:] {
-		// flags, and what is instead of them
+		// flags, and their alternatives
 		if strings.ContainsAny(word, "-{|") && word != "SUBJECT-IDENTIFIER" && word != "FILE|DIR" && word != "FILE|FOLDER" {
 			break
 		}
@@ -115,7 +114,7 @@ func without(names, given []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) })
 }
 
-// afterComma returns the names behind those that are written already, with commas between them.
+// afterComma returns completions that add names to the comma-separated ones already written.
 func afterComma(names []string, written string) (all []string) {
 	before := written[:strings.LastIndexByte(written, ',')+1]
 	for _, name := range without(names, strings.Split(before, ",")) {

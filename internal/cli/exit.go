@@ -13,24 +13,24 @@ const (
 	OK     = 0
 	Failed = 1
 	Usage  = 2
-	// sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had,
-	// or in doubt
+	// sync, retry, status, verify: in step, except changes in quarantine; harvest, mirror: except records that failed,
+	// or are in doubt
 	Quarantined = 3
-	// sync, retry, replace: a copy is not what its source states; verify, diff, mirror --audit: what was compared is not
-	// equal; check: damaged, but can be repaired; doctor: something is to be done
+	// sync, retry, replace: a copy differs from its source's digest; verify, diff, mirror --audit: the compared are not
+	// equal; check: damaged, but repairable; doctor: there is work to do
 	Differs     = 4
 	HeldBack    = 5
 	BrokenInput = 6
 	Unreachable = 7
 	Conflict    = 8
-	Interrupted = 128 + 2  // what shells tell of SIGINT
-	ClosedPipe  = 128 + 13 // nobody reads the output any more: what shells tell of SIGPIPE
+	Interrupted = 128 + 2  // of shells for SIGINT
+	ClosedPipe  = 128 + 13 // the output is closed: of shells for SIGPIPE
 )
 
-// AwayStatuses are those of answers that a server, or what stands before it, gives when it cannot answer.
+// AwayStatuses are the statuses of a server, or of a proxy before it, that cannot answer now.
 var AwayStatuses = []int{429, 502, 503, 504}
 
-// Codes says what the exit codes mean: in a few words, and at length.
+// Codes has the meanings of the exit codes: a short and a long text.
 var Codes = []struct {
 	Code         int
 	Short, Means string
@@ -66,7 +66,7 @@ func AllExits() string {
 // ExitError carries an exit code other than Failed.
 type ExitError struct {
 	Code int
-	Err  error // nil: nothing is left to say
+	Err  error // nil: no message
 }
 
 func (e *ExitError) Error() string {
@@ -78,7 +78,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Exit is the end of a command that has said all that there is to say.
+// Exit returns the end of a command without a message.
 func Exit(code int) error {
 	if code == OK {
 		return nil
@@ -86,9 +86,8 @@ func Exit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// UsageError says that a command line makes no sense, whatever there is in files and on servers: a name, an address, an
-// identifier, a number or a time can be none, or flags contradict each other. That something is not there is Failed. It
-// is nil for nil.
+// UsageError returns the error for an invalid command line, independent of files and servers: an invalid name, address,
+// identifier, number or time, or contradictory flags. A missing object is Failed. It returns nil for nil.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +95,7 @@ func UsageError(err error) error {
 	return &ExitError{Code: Usage, Err: err}
 }
 
-// InterruptedError is the end of a command that was interrupted. What became of what it did is said.
+// InterruptedError returns the end of an interrupted command. became is its outcome.
 func InterruptedError(became string) error {
 	return &ExitError{Interrupted, errors.New("interrupted; " + became)}
 }

@@ -34,7 +34,7 @@ func Hidden(commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// addGroups tells the help of the groups that have commands.
+// addGroups adds the groups that have commands to the help.
 func addGroups(root *cobra.Command) {
 	root.SetHelpCommandGroupID(Operations)
 	root.SetCompletionCommandGroupID(Operations)
@@ -48,12 +48,12 @@ func addGroups(root *cobra.Command) {
 	}
 }
 
-// commands has the commands of both programs, a line each, and what they do.
+// commands lists the commands of both programs, a line each, with descriptions.
 //
 //go:embed commands.txt
 var commands string
 
-// ofTheOther says which program has a command that this one never has, or which commands have it below them; else nil.
+// ofTheOther returns the error that the other program, or another command, has an unknown command; else nil.
 func ofTheOther(root *cobra.Command, unknown error) (other error) {
 	var name string
 	if _, err := fmt.Sscanf(unknown.Error(), "unknown command %q", &name); err != nil {

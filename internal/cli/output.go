@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// WriteJSON writes what a command prints for programs.
+// WriteJSON writes the output of a command for programs.
 func WriteJSON(w io.Writer, value any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -23,8 +23,8 @@ func WriteJSON(w io.Writer, value any) error {
 	return err
 }
 
-// output is where a command prints. Most of what prints has no use for an error of each line: the first one is kept
-// here, and told when the command has ended.
+// output is the output of a command. Because most printing code ignores errors, it keeps the first one, and the command
+// reports it at its end.
 type output struct {
 	io.Writer
 	failed error
@@ -38,7 +38,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// join adds to the error of a command that its output could not be written, unless it says so already.
+// join adds an error of the output to that of a command, unless it contains it.
 func (o *output) join(err error) error {
 	if o.failed == nil || err != nil && strings.Contains(err.Error(), o.failed.Error()) {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// contradictions are flags of which each takes back what the other says.
+// contradictions are pairs of contradictory flags.
 var contradictions = [][2]string{{"quiet", "verbose"}, {"no-merge", "root"}, {"previous", "base"}}
 
 // checkContradictions returns an error where flags contradict each other.
@@ -30,8 +30,7 @@ func checkContradictions(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// checkValues returns an error for a number or a time that is less than nothing, as no flag has a use for one, and for
-// what can be no host.
+// checkValues returns an error for a negative number or time, which no flag allows, and for an invalid host.
 func checkValues(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if hosts, are := f.Value.(pflag.SliceValue); are && f.Name == "host" && err == nil {
@@ -49,7 +48,7 @@ func checkValues(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// remedies say what to do about errors of the system, which say only what is wrong.
+// remedies are the remedies for errors of the system, which lack them.
 var remedies = []struct {
 	cause  error
 	remedy string
@@ -65,8 +64,8 @@ var remedies = []struct {
 	{syscall.ECONNREFUSED, "check the address, and that the server runs"},
 }
 
-// withRemedies returns the text of an error. Where a line ends with an error of the system, or one that knows its
-// remedy, what to do is added to it.
+// withRemedies returns the text of an error. It appends the remedy to each line that ends with an error of the system,
+// or with one that knows its remedy.
 func withRemedies(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
@@ -96,7 +95,7 @@ func remedy(err error, line string) string {
 	return ""
 }
 
-// Args wraps a check of positional arguments so that it is a usage error, which says what is missing.
+// Args wraps a check of positional arguments to return a usage error that names the missing ones.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
@@ -115,10 +114,10 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// countArguments names the arguments that are missing, or what is left over, by the usage line of a command.
+// countArguments names the missing or superfluous arguments, by the usage line of a command.
 func countArguments(cmd *cobra.Command, args []string, otherwise error) string {
 	var all, needed []string
-	complete := true // the line has nothing but arguments
+	complete := true // the line has arguments only
 	for _, word := range strings.Fields(cmd.Use)[1:] {
 		if strings.HasPrefix(strings.TrimLeft(word, "[{"), "-") || strings.HasPrefix(word, "{") || word == "|" ||
 			word == "[flags]" {

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is that of a release, set by the linker: "" in what was built otherwise.
+// version is the version of a release, set by the linker; "" in other builds.
 var version string
 
-// About says what a program is.
+// About describes a program.
 type About struct {
 	Version  string         `json:"version"`
 	Commit   string         `json:"commit,omitempty"` // "": not known
@@ -22,8 +22,8 @@ type About struct {
 	Formats  map[string]any `json:"formats"`
 }
 
-// Format is a format that a program writes, or exchanges, with its version. docs/compatibility.md says what each
-// promises.
+// Format is a format that a program writes, or exchanges, with its version. docs/compatibility.md has the promises for
+// each.
 type Format struct {
 	Key     string // for programs
 	Title   string // for people, before the version
@@ -52,7 +52,7 @@ func about() (a About) {
 	return a
 }
 
-// VersionCommand says what the program is, and of which versions the formats are that it writes.
+// VersionCommand prints the version of the program, and of the formats that it writes.
 func VersionCommand(program string, formats ...Format) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -7,8 +7,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// build makes what is not built yet of all subjects. It puts those into the queue that these refer to and that
-// are not published yet.
+// build builds all subjects that are not built yet. It puts unpublished topics that they refer to into the queue.
 func (u *updater) build() error {
 	for _, ref := range slices.Sorted(maps.Keys(u.subjects)) {
 		s := u.subjects[ref]
@@ -57,7 +56,7 @@ func (u *updater) record(s *subject) error {
 	return r.err
 }
 
-// associations builds what a subject plays in.
+// associations builds the associations of a subject.
 func (u *updater) associations(s *subject) error {
 	r := renamer{u: u}
 	s.played = true
@@ -89,7 +88,7 @@ func (u *updater) associations(s *subject) error {
 	return r.err
 }
 
-// enqueueNode has a blank node looked at, which passes with what has it.
+// enqueueNode puts a blank node into the queue, which passes with the topics that refer to it.
 func (u *updater) enqueueNode(s *subject, a *fragment.Association) error {
 	if !u.filter.choosesTopics() {
 		return nil
@@ -132,8 +131,8 @@ func identity(s *subject) fragment.Identity {
 	return id
 }
 
-// renamer makes statements of a published state of those of a view: they refer to topics by the TopicSIs that these
-// get, and have no item identifiers, which are the sources'. The first error ends it.
+// renamer converts statements of a view to those of a published state: their references are the TopicSIs in that, and
+// they have no item identifiers, which are the sources'. The first error ends it.
 type renamer struct {
 	u   *updater
 	err error

@@ -15,9 +15,9 @@ type Parts interface {
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
 }
 
-// WriteClaims writes the fragment of a topic, as the inputs of a derived collection say it now. Each statement has item
-// identifiers that begin with the source locator prefixes of those who assert it. Another collection asserts all that
-// it says itself.
+// WriteClaims writes the fragment of a topic in the present inputs of a derived collection. Each statement has item
+// identifiers that begin with the source locator prefixes of its sources. In another collection, all statements have
+// that collection's own.
 func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, w io.Writer) error {
 	return db.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
@@ -35,9 +35,9 @@ func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragm
 	})
 }
 
-// ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts,
-// and the inputs in the order in which claims name them. References are those of the merged view. What the filter keeps
-// back is among the claims.
+// ClaimsOf returns the present statements of a derived collection's inputs about a topic, with its associations of
+// these parts, and the inputs in the order of their indexes in claims. References are those of the merged view. The
+// filter does not apply.
 func ClaimsOf(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref,
 	as ...fragment.Part) (claims *merge.Claims, inputs []store.Part, err error) {
 	err = db.ReadParts(ctx, func(all []store.Part) error {

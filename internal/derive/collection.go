@@ -8,13 +8,13 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Store is what is needed of a store.
+// Store has the methods of a store that the package needs.
 type Store interface {
 	Derive(ctx context.Context, name string, n int,
 		decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 }
 
-// atOnce is how many topics one commit derives again, and how many may be drawn in besides.
+// atOnce is the number of topics that one commit derives again, and the limit of related topics in addition.
 const atOnce = 2000
 
 // CatchUp brings a derived collection in step with its inputs, in as many commits as it takes. It returns the

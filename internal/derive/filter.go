@@ -16,8 +16,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they
-// tell which topics are the same.
+// Filter passes a part of a view. The rest counts as not stated, except identifiers, which determine the identity of
+// topics.
 //
 //   - A topic passes if it is an instance of one of the types, and one of the topics within, or below these. A blank
 //     node of RDF passes with what has it as the object of a statement. Of a topic that does not, only the names of the
@@ -100,8 +100,8 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	return f, err
 }
 
-// Meant returns the identifiers of the topics that each part of the filter means. While they are the same, what passes
-// changes with the topics and associations that are filtered, and with nothing else.
+// Meant returns the identifiers of the topics that each part of the filter selects. While they are unchanged, the
+// result changes only with the filtered topics and associations.
 func (f *Filter) Meant() (all [][]fragment.Ref) {
 	if f == nil {
 		return nil
@@ -168,7 +168,7 @@ func (f *Filter) find(given []fragment.Ref, by map[tmdm.Locator]pair) (*meant, e
 	return m, nil
 }
 
-// under returns what finds the topics that associations put directly below one.
+// under returns a function that returns the topics directly below one.
 func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment.Ref, error), error) {
 	type roles struct{ above, below fragment.Ref }
 	types := map[fragment.Ref]roles{}
@@ -199,7 +199,7 @@ func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment
 	}, nil
 }
 
-// choosesTopics reports whether there are topics that do not pass.
+// choosesTopics reports whether some topics do not pass.
 func (f *Filter) choosesTopics() bool { return f != nil && (f.within != nil || f.types != nil) }
 
 // passes reports whether the topic with a TopicSI of the view passes.
@@ -210,7 +210,7 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 	if passed, known := f.passed[ref]; known {
 		return passed, nil
 	}
-	// It goes up from a node to what has it, and on from that if it is a node.
+	// It goes from a node to the topic that refers to it, and on from that if it is a node.
 	below, seen := map[fragment.Ref]fragment.Ref{}, []fragment.Ref{ref}
 	for i := 0; i < len(seen); i++ {
 		passes, known := f.passed[seen[i]]
@@ -220,7 +220,7 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 				return false, err
 			}
 		}
-		if passes { // and so do the nodes on the way
+		if passes { // so do the nodes in between
 			for at := seen[i]; at != ref; at = below[at] {
 				f.passed[at] = true
 			}
@@ -250,7 +250,7 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// isMeant reports whether a topic is within what the filter names, and of its types.
+// isMeant reports whether a topic is selected by the filter.
 func (f *Filter) isMeant(ref fragment.Ref) (bool, error) {
 	if f.within != nil && !f.within.refs[ref] {
 		return false, nil
@@ -269,7 +269,7 @@ func (f *Filter) isMeant(ref fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// isNode reports whether a topic is a blank node of RDF: nothing else identifies it.
+// isNode reports whether a topic is a blank node of RDF without other identifiers.
 func (f *Filter) isNode(ref fragment.Ref) (bool, error) {
 	if !words.IsOpaque(string(ref)) {
 		return false, nil
@@ -282,7 +282,7 @@ func (f *Filter) isNode(ref fragment.Ref) (bool, error) {
 	return !slices.ContainsFunc(id.SubjectIdentifiers, named), nil
 }
 
-// has returns the players of an association that says what a topic has, if it passes with that.
+// has returns the players of an association from a topic to a node, which passes with the topic.
 func (f *Filter) has(a *fragment.Association) (one, other fragment.Ref, ok bool) {
 	if len(a.Roles) != 2 || !f.valid(a.Scope) || f.associationTypes != nil && !f.associationTypes.refs[a.Type] {
 		return "", "", false
@@ -302,7 +302,7 @@ func (f *Filter) valid(scope []fragment.Ref) bool {
 	})
 }
 
-// topic returns what passes of a record of the view, and whether the topic does. The record stays as it is.
+// topic returns the passing part of a record of the view, and whether the topic passes. The record is not changed.
 func (f *Filter) topic(t *fragment.Topic) (*fragment.Topic, bool, error) {
 	passes, err := true, error(nil)
 	if f == nil || t == nil {

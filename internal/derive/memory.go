@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// memory is what the collector keeps a process below, if it can, while a collection is derived as a whole. Most of what
-// that allocates is garbage soon: buffers in which the engine packs its tables.
+// memory is the target of the garbage collector while a collection is derived as a whole, because most allocations are
+// short-lived: buffers in which the engine packs its tables.
 const memory = 200 << 20
 
 // limited counts the derivations that the limit is for.
@@ -17,8 +17,8 @@ var limited struct {
 	n int
 }
 
-// spareMemory limits the memory of the process until the function is called that it returns. A limit that somebody has
-// set (GOMEMLIMIT) stays. What the process needs for other work already is not counted.
+// spareMemory limits the memory of the process until its result is called. It keeps a limit of the user (GOMEMLIMIT).
+// The limit does not include the present memory of other work.
 func spareMemory() (end func()) {
 	limited.Lock()
 	defer limited.Unlock()

@@ -6,12 +6,12 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// findMentions puts those into the queue that mention a published topic of which an identifier is another topic's now:
-// what refers to the one may mean the other. To mend it takes what the sources say.
+// findMentions puts topics into the queue that mention a published topic one of whose identifiers is another topic's
+// now, because their references may be to that. The sources decide.
 func (u *updater) findMentions() error {
 	wanted := map[fragment.Ref]bool{}
 	for ref, t := range u.targets {
-		if u.checked[ref] || !u.played[ref] { // identifiers of those that are restated stay
+		if u.checked[ref] || !u.played[ref] { // identifiers of restated topics are unchanged
 			continue
 		}
 		u.checked[ref] = true
@@ -43,8 +43,8 @@ func (u *updater) findMentions() error {
 	return nil
 }
 
-// findReifiers puts those into the queue that mention what reifies something that is built: a topic reifies one
-// statement (ISO 13250-2 §5.3.4, Reification), and another may be out of date.
+// findReifiers puts topics into the queue that mention the reifier of a built item, because a topic reifies one
+// statement (ISO 13250-2 §5.3.4, Reification), and another one may be out of date.
 func (u *updater) findReifiers() error {
 	wanted := map[fragment.Ref]bool{}
 	for ref, checked := range u.reifiers {
@@ -91,7 +91,7 @@ func (u *updater) leaves(t *fragment.Topic) (bool, error) {
 	return false, nil
 }
 
-// referredInSources reports whether a source may refer to a subject identifier of which none has a record.
+// referredInSources reports whether a source may refer to a subject identifier without a record.
 func (u *updater) referredInSources(si fragment.Ref) (bool, error) {
 	for _, p := range u.view.Parts() {
 		counted, ok := p.Source.(interface {
@@ -112,7 +112,7 @@ func (u *updater) referredInSources(si fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// readMentions reads the published state for what mentions the topics.
+// readMentions reads the published state for mentions of the topics.
 func (u *updater) readMentions(wanted map[fragment.Ref]bool) error {
 	for t, err := range u.prior.Topics() {
 		if err != nil {
@@ -137,8 +137,8 @@ func (u *updater) readMentions(wanted map[fragment.Ref]bool) error {
 	return nil
 }
 
-// leaveOut finds the subjects that are not published, because no source announces them and nothing that is published
-// refers to them.
+// leaveOut finds the subjects that are not published, because no source announces them and nothing published refers to
+// them.
 func (u *updater) leaveOut() error {
 	for _, s := range u.subjects {
 		if s.gone { // something may refer to it by now
@@ -165,8 +165,8 @@ func (u *updater) leaveOut() error {
 	return nil
 }
 
-// findUnreferred puts those published topics into the queue that nothing refers to any more and that are there for no
-// other reason.
+// findUnreferred puts published topics into the queue that nothing refers to any more and that have no other reason to
+// exist.
 func (u *updater) findUnreferred() error {
 	refs := map[fragment.Ref]bool{}
 	for ref := range u.counts.before {
@@ -218,7 +218,7 @@ func (u *updater) referred(ref fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// enqueue has subject identifiers looked at that were not yet.
+// enqueue puts new subject identifiers into the queue.
 func (u *updater) enqueue(sis ...fragment.Ref) {
 	for _, si := range sis {
 		if !u.looked[si] {

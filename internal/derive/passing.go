@@ -15,9 +15,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Pass returns what passes of a map: of what some sources say together. It is what a collection has that is derived
-// from them by the filter. It is for one goroutine. What the filter names and no source has is reported, and that
-// nothing passes. An error of the report ends it.
+// Pass returns the part of merged sources that a filter passes, as in a collection derived by it. It is not safe for
+// concurrent use. It reports names of the filter that no source has, and an empty result. An error of the report ends
+// it.
 func Pass(ctx context.Context, given *store.Filter, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error) {
 	view := merge.NewView(ctx, parts...)
@@ -35,7 +35,7 @@ func Pass(ctx context.Context, given *store.Filter, report func(line string, not
 	return &passing{view: view, f: f, report: report}, err
 }
 
-// Missing says what a filter names that is not there. nothing has what is meant by the lists of which nothing is there.
+// Missing reports the names in a filter without a topic. nothing has the lists without any.
 func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, nothing []string, err error) {
 	if given.Empty() {
 		return nil, nil, nil
@@ -69,22 +69,22 @@ func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, 
 	return lines, nothing, err
 }
 
-// passing is what passes of a view. All identities do.
+// passing is the passing part of a view. All identities pass.
 type passing struct {
 	view   *merge.View
 	f      *Filter
-	report func(line string, nothing bool) error // nil: nobody is told that nothing passes
+	report func(line string, nothing bool) error // nil: an empty result is not reported
 
-	needed map[fragment.Ref]bool // TopicSIs that something that passes refers to; nil: nobody has asked
+	needed map[fragment.Ref]bool // TopicSIs that passing statements refer to; nil: not computed
 }
 
-// Topic implements [fragment.Source]. It returns topics, too, that nothing refers to.
+// Topic implements [fragment.Source]. It also returns topics without references.
 func (p *passing) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	t, _, err := p.left(p.view.Topic(si))
 	return t, err
 }
 
-// left returns what passes of a topic of the view, and whether it does.
+// left returns the passing part of a topic of the view, and whether the topic passes.
 func (p *passing) left(t *fragment.Topic, err error) (*fragment.Topic, bool, error) {
 	if t == nil || err != nil {
 		return nil, false, err
@@ -101,7 +101,7 @@ func (p *passing) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error
 	return t, err
 }
 
-// Topics implements [fragment.Source]: those that pass, and those that something that passes refers to.
+// Topics implements [fragment.Source]: it yields topics that pass, and those that passing statements refer to.
 func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 	if p.f == nil {
 		return p.view.Topics()
@@ -135,7 +135,7 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// announced reports whether what is left of a topic is there without references. Other languages alone are not.
+// announced reports whether the rest of a topic exists without references. Names in other languages alone do not.
 func (f *Filter) announced(left *fragment.Topic, passes bool) bool {
 	stated := len(left.Names)+len(left.Occurrences) > 0
 	if !passes || stated || left.Provisional {
@@ -177,7 +177,7 @@ func (p *passing) need() error {
 		}
 	}
 	p.needed = needed
-	for ref := range needed { // what is left of topics that do not pass is names of one type
+	for ref := range needed { // other topics have names of one type only
 		t, passes, err := p.left(p.view.Topic(ref))
 		if err != nil {
 			return err

@@ -10,30 +10,29 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Update is what brings a published state in step with a view.
+// Update is the change from a published state to a view.
 type Update struct {
 	Change *fragment.Change
 
-	// Later are topics of which nothing but the identifiers is published yet, because the update would have become too
-	// large. They are to be among the dirty ones of a later update.
+	// Later are topics of which only the identifiers are published yet, because the update would have become too large.
+	// They must be dirty in a later update.
 	Later []fragment.Ref
 }
 
-// Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These
-// are those of all topics that were put or deleted in a source, and of all players of associations that were. The
-// published state must be that of the view for all other topics, or their identifiers must be dirty in a later update.
-// Restated are subject identifiers of topics of which sources have changed nothing but names and occurrences without
-// reifiers. The filter has to be of the view, too.
+// Between returns the update of the topics of the view with one of the dirty subject identifiers. These are those of
+// all topics that were put or deleted in a source, and of all players of such associations. The published state must
+// equal the view for all other topics, or their identifiers must be dirty in a later update. Restated are subject
+// identifiers of topics whose names and occurrences without reifiers alone have changed in sources. The filter must be
+// of the view, too.
 //
-// A published topic exists if a source announces it, or if something that is published refers to it. It keeps its
-// TopicSI as long as this is one of its identifiers. Where several published topics become one the least TopicSI
-// survives, and a new topic has that of the view.
+// A published topic exists if a source announces it, or if something published refers to it. It keeps its TopicSI while
+// this is one of its identifiers. If several published topics are merged, the least TopicSI survives; a new topic has
+// that of the view.
 //
-// The cost depends on the dirty topics, on those with which these share identifiers now or did so before, on their
-// associations, and on the restated topics without theirs. Where identifiers leave a topic that types, scopes or
-// reifies something, the published state is read for those who mention it. Most is how many topics may be drawn in
-// besides, because what is published refers to them, until only their identifiers are published. Where ctx ends first,
-// its cause is the error.
+// The cost depends on the dirty topics, on those which share identifiers with these now or did before, on their
+// associations, and on the restated topics without theirs. If identifiers leave a topic that types, scopes or reifies
+// something, the published state is read for its mentions. most is the number of related topics, referred to by
+// published ones, after which only their identifiers are published. If ctx ends first, the error is its cause.
 func Between(ctx context.Context, prior fragment.Published, view *merge.View, f *Filter, most int,
 	restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
@@ -100,32 +99,32 @@ type updater struct {
 	removed  associations                     // those of targets
 	added    associations                     // those of subjects
 	counts   counts
-	reifiers map[fragment.Ref]bool // of what is built, by TopicSI; true: what else mentions them was looked for
+	reifiers map[fragment.Ref]bool // of built items, by TopicSI; true: other mentions were searched
 }
 
 // subject is a topic of the view. Where no source has a record of it, it has one identifier.
 type subject struct {
 	ref, name fragment.Ref // TopicSI in the view, and when it is published
 	identity  fragment.Identity
-	bare      bool // nothing but the identity is published yet
-	restated  bool // who it is and what it plays in stays as it is
+	bare      bool // only the identity is published yet
+	restated  bool // its identity and associations are unchanged
 
 	record    *fragment.Topic // as it is published, once it is built
 	played    bool            // its associations are in added
-	announced bool            // published though nothing refers to it
+	announced bool            // published even without references
 	stated    bool            // the record has more than the identity
-	gone      bool            // not published, and what the record mentions is not counted
+	gone      bool            // not published, and its mentions are not counted
 }
 
 // counts are numbers of references.
 type counts struct {
-	before map[fragment.Ref]int // mentions in what is removed
-	change map[fragment.Ref]int // how many more there are afterwards
-	plays  map[fragment.Ref]int // players of what is added
+	before map[fragment.Ref]int // mentions in removed records
+	change map[fragment.Ref]int // increase afterwards
+	plays  map[fragment.Ref]int // players of added associations
 }
 
-// close finds all topics, published and of the view, that have an identifier in the queue, with those that share
-// identifiers with these.
+// close finds all topics, published and of the view, with an identifier in the queue, and those that share identifiers
+// with these.
 func (u *updater) close() error {
 	for len(u.queue) > 0 {
 		si := u.queue[len(u.queue)-1]
@@ -176,7 +175,7 @@ func (u *updater) lookAtPublished(si fragment.Ref) error {
 	return nil
 }
 
-// replace has a published topic make way for what the view says.
+// replace removes a published topic to be replaced by that of the view.
 func (u *updater) replace(t *fragment.Topic) {
 	if u.targets[t.TopicSI()] == nil {
 		u.targets[t.TopicSI()] = t
@@ -184,8 +183,7 @@ func (u *updater) replace(t *fragment.Topic) {
 	}
 }
 
-// restate has nothing but the names and occurrences of a topic built. Where it is not the one that is published, all of
-// it is.
+// restate builds only the names and occurrences of a topic. If the published topic is another one, it builds all.
 func (u *updater) restate(si fragment.Ref) error {
 	t, err := u.prior.Topic(si)
 	if err != nil {
@@ -248,8 +246,8 @@ func (u *updater) lookAtView(si fragment.Ref) (*subject, error) {
 
 var vocabulary = []fragment.Ref{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance}
 
-// name returns the TopicSI that a topic gets, by its TopicSI in the view. Those of the vocabulary are as the view has
-// them, because associations are told apart by them.
+// name returns the new TopicSI of a topic, by its TopicSI in the view. Those of the vocabulary are unchanged, because
+// the code compares associations by them.
 func (u *updater) name(ref fragment.Ref) (fragment.Ref, error) {
 	if name, ok := u.names[ref]; ok {
 		return name, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/tmshare/tmshare/internal/control"
 )
 
-// When progress is shown: not before anybody wonders, and not too often.
+// When progress is shown: after a short delay, and at intervals.
 const (
 	barAfter   = 300 * time.Millisecond
 	barEvery   = 100 * time.Millisecond
 	linesEvery = 5 * time.Second
 )
 
-// Display shows the person who has typed a command how far long work has come: on a terminal by a bar, else by a line
-// now and then. It is safe for concurrent use; nil shows nothing.
+// Display shows the progress of long work to the person who typed a command: on a terminal by a bar, else by a line
+// from time to time. It is safe for concurrent use; nil shows nothing.
 type Display struct {
 	w        io.Writer
 	terminal bool
@@ -33,15 +33,15 @@ type Display struct {
 	began time.Time // of the phase, when first was done
 	first int64
 	shown time.Time // a bar or a line, the last time
-	bar   bool      // there is one on the terminal's last line
+	bar   bool      // the terminal's last line has a bar
 }
 
-// NewDisplay returns a display for the sender of a command. Programs, which want JSON, get no bar; quiet shows nothing.
+// NewDisplay returns a display for the sender of a command. With json there is no bar; quiet shows nothing.
 func NewDisplay(r *control.Request, quiet, json bool) *Display {
 	return &Display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
 }
 
-// Line says a line.
+// Line prints a line.
 func (d *Display) Line(text string) {
 	if d.quiet {
 		return
@@ -93,7 +93,7 @@ func (d *Display) Progress(p client.Progress) {
 	}
 }
 
-// barWidth is how many columns a bar has, if there is space.
+// barWidth is the number of columns of a bar, if there is space.
 const barWidth = 30
 
 // bar returns a text with a bar before it that shows the same, in one line.
@@ -112,8 +112,7 @@ func bar(text string, p client.Progress, width int) string {
 	return text
 }
 
-// describeProgress says in a line how far work has come that has taken some time
-// since first was done.
+// describeProgress returns a line about the progress of work that has taken some time since first was done.
 func describeProgress(p client.Progress, took time.Duration, first int64) string {
 	amount := func(n int64) string {
 		if p.Unit == client.Bytes {

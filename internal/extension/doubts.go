@@ -8,11 +8,11 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 )
 
-// Doubts says how what readings would take away is confirmed.
+// Doubts holds the options to confirm losses in readings.
 type Doubts struct {
 	ConfirmAfter time.Duration
 	MaxDelete    losses.Limit
-	Confirm      bool // what the last round was in doubt about is right
+	Confirm      bool // confirm the doubt of the last round
 }
 
 // AddFlags adds the flags of commands that keep things of a kind.
@@ -28,7 +28,7 @@ func (d *Doubts) AddConfirm(fl *pflag.FlagSet) {
 	fl.BoolVar(&d.Confirm, "confirm", false, "what the last round was in doubt about is right")
 }
 
-// DoubtHelp says what a doubt is, in the help of a command that keeps things of a kind.
+// DoubtHelp returns the explanation of doubts for the help of a command that holds things of a kind.
 func DoubtHelp(things, readings string) string {
 	return `No single reading takes ` + things + ` away: a cache, or a server that was restored, may have
 answered. A round that lacks some, or shows an older state, is in doubt: it keeps what is

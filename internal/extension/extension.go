@@ -1,5 +1,5 @@
-// Package extension says what an extension is: what may be left out of a program; and it has what all commands of a
-// program share.
+// Package extension defines extensions, which are the optional parts of a program, and has the common part of all
+// commands.
 package extension
 
 import (
@@ -22,45 +22,45 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Extension is what a program has beside its core. Fields that are nil add nothing. It is made anew for each command,
-// and used by one goroutine.
+// Extension is an optional part of a program. Nil fields add nothing. It is made for each command line, and not safe
+// for concurrent use.
 type Extension struct {
 	Name string // unique
 
 	Protocols []follow.Protocol // by which sources of records are followed
 	// Indexes are kept of the records of all sources.
 	Indexes []txn.Index
-	// Settings are those that collections have for it.
+	// Settings are its settings of collections.
 	Settings []store.Setting
 	// Flags adds flags to the command that serves.
 	Flags func(*pflag.FlagSet)
-	// Serve makes its part of a server, once the flags are parsed. An error says what is wrong with them.
+	// Serve makes its part of a server from the parsed flags. It returns an error if they are invalid.
 	Serve func(*server.Server) (*server.Part, error)
 
-	// Hold is told of the store that the process holds to serve it, or to do rounds of its subscriptions, before Serve
-	// is called. It makes its part of what the watcher says; nil: none.
+	// Hold receives the store that the process holds to serve it, or to run rounds of its subscriptions, before Serve
+	// is called. It makes its part of the watcher's pages; nil: none.
 	Hold func(*Holding) *watch.Part
 
-	// Dependents returns what it keeps in step with collections and subscriptions of a store, and how that is.
+	// Dependents returns its targets that depend on collections and subscriptions of a store, with their state.
 	Dependents func(context.Context, *store.DB) ([]store.Dependent, error)
 
-	// Filter lets parts of maps pass. FilterFlags adds the flags that say which parts, in JSON; nil: nothing is said.
+	// Filter passes parts of maps. FilterFlags adds the flags to select them, and returns the filter (nil: none).
 	Filter      merged.Pass
 	FilterFlags func(*pflag.FlagSet) func() (json.RawMessage, error)
 
 	// Configured reads a configuration file.
 	Configured func(path string) ([]cli.Given, error)
 
-	// Followed does what comes after a command has done rounds of some subscriptions, by their names.
+	// Followed runs its work after rounds of some subscriptions, by name.
 	Followed func(ctx context.Context, a *App, subscriptions map[string]bool) error
 
-	// Formats are those in which it reads and writes topic maps, FormatFlags the flags that say how.
+	// Formats are its formats of topic maps, FormatFlags adds the flags for them.
 	Formats     formats.Registry
 	FormatFlags formats.Flags
 
 	// Commands returns its commands for a program, which may be either: see [App.Serves].
 	Commands func(*App) []*cobra.Command
-	// Engines are those in which a store may be, beside a data folder.
+	// Engines are its engines for stores, besides data folders.
 	Engines []kv.Opener
 	// Check does its share of the command "check", as [store.DB.Check] does that of the store.
 	Check func(ctx context.Context, db *store.DB, repair bool, report func(store.Finding),
@@ -69,7 +69,7 @@ type Extension struct {
 	Writes []cli.Format
 }
 
-// collect returns what extensions have, in their order.
+// collect returns the parts of extensions, in order.
 func collect[T any](all []Extension, part func(*Extension) []T) (found []T) {
 	for i := range all {
 		found = append(found, part(&all[i])...)
@@ -77,14 +77,14 @@ func collect[T any](all []Extension, part func(*Extension) []T) (found []T) {
 	return found
 }
 
-// Parts returns what makes the parts of a server, in the order of the extensions.
+// Parts returns the constructors of the parts of a server, in the order of the extensions.
 func Parts(all []Extension) []func(*server.Server) (*server.Part, error) {
 	return collect(all, func(e *Extension) []func(*server.Server) (*server.Part, error) {
 		return some(e.Serve, e.Serve != nil)
 	})
 }
 
-// some returns a list of one that is there, or of none.
+// some returns a list of one element if it exists, or an empty one.
 func some[T any](one T, there bool) []T {
 	if !there {
 		return nil
@@ -102,7 +102,7 @@ func Settings(all []Extension) []store.Setting {
 	return collect(all, func(e *Extension) []store.Setting { return e.Settings })
 }
 
-// Stores returns o with what a store keeps for extensions.
+// Stores returns o with the store's options for extensions.
 func Stores(all []Extension, o store.Options) store.Options {
 	o.Indexes, o.Settings, o.Protocols = Indexes(all), Settings(all), []string{}
 	for i := range all {
@@ -114,7 +114,7 @@ func Stores(all []Extension, o store.Options) store.Options {
 	return o
 }
 
-// Held tells the extensions of the store that the process holds, and returns their parts of what its watcher says.
+// Held passes the store of the process to the extensions, and returns their parts of the watcher's pages.
 func Held(all []Extension, h *Holding) []*watch.Part {
 	return collect(all, func(e *Extension) []*watch.Part {
 		if e.Hold == nil {

@@ -16,14 +16,14 @@ import (
 type Holding struct {
 	DB      *store.DB
 	Locks   locks.Locks                   // of all commands that are executed here
-	Watcher atomic.Pointer[watch.Watcher] // nil: none is at work
+	Watcher atomic.Pointer[watch.Watcher] // nil: no rounds run
 	Execute Execute
 
 	owned  bool // End closes the store as well
 	server *control.Server
 }
 
-// serve takes the commands of other processes. program is the name that they are told.
+// serve accepts the commands of other processes. program is the name in its answers.
 func (h *Holding) serve(program string) (err error) {
 	h.server, err = control.Serve(h.DB.Dir(), program, func(ctx context.Context, r *control.Request) int {
 		code := h.Execute(ctx, r, h)
@@ -33,15 +33,15 @@ func (h *Holding) serve(program string) (err error) {
 	return err
 }
 
-// Refresh has the watcher look at the subscriptions anew: some may have come and gone.
+// Refresh makes the watcher read the subscriptions again.
 func (h *Holding) Refresh() {
 	if w := h.Watcher.Load(); w != nil {
 		w.Refresh()
 	}
 }
 
-// Close takes no more commands and waits for those that are under way. When ctx
-// ends, they are interrupted, and say why. The store stays open.
+// Close refuses new commands and waits for running ones. When ctx ends, it interrupts them with an error. The store
+// stays open.
 func (h *Holding) Close(ctx context.Context) {
 	if h.server != nil {
 		h.server.Close(ctx)
@@ -52,7 +52,7 @@ func (h *Holding) Close(ctx context.Context) {
 func (h *Holding) End(ctx context.Context, failed bool) (err error) {
 	h.Close(ctx)
 	if h.owned {
-		if failed { // a folder that was made for nothing looks like one that matters
+		if failed { // an empty folder would seem to be important
 			err = h.DB.Discard(context.WithoutCancel(ctx))
 		}
 		err = errors.Join(err, h.DB.Close())

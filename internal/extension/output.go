@@ -22,8 +22,7 @@ func (a *App) Print(value any) error {
 	return cli.WriteJSON(a.Command.OutOrStdout(), value)
 }
 
-// Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors
-// only.
+// Answer prints the result of a command: as JSON for programs, or by write for people, unless they want errors only.
 func (a *App) Answer(value any, write func(io.Writer)) error {
 	a.Display.Clear()
 	switch {

@@ -18,11 +18,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// silence is after how long a process that shares a store is taken for dead. It shows that it lives five times as
+// silence is the time after which a process that shares a store counts as dead. It sends heartbeats five times as
 // often.
 const silence = 5 * time.Second
 
-// AddStoreFlag adds the flag that says in which engine a store is, in place of a data folder.
+// AddStoreFlag adds the flag for the engine of a store, instead of a data folder.
 func (a *App) AddStoreFlag(fl *pflag.FlagSet) {
 	fl.StringVar(&a.Store, "store", "", "`URL` of a database that several processes share, in place of a data folder; "+
 		a.forms())
@@ -32,7 +32,7 @@ func (a *App) engines() []kv.Opener {
 	return collect(a.Extensions, func(e *Extension) []kv.Opener { return e.Engines })
 }
 
-// forms says how the addresses of engines are written.
+// forms returns the syntax of the addresses of engines.
 func (a *App) forms() string {
 	var all []string
 	for _, o := range a.engines() {
@@ -41,7 +41,7 @@ func (a *App) forms() string {
 	return cmp.Or(strings.Join(all, ", or "), "this program has no extension that opens one")
 }
 
-// opener returns what opens an address.
+// opener returns the opener of an address.
 func (a *App) opener(address string) (*kv.Opener, error) {
 	scheme, _, _ := strings.Cut(address, "://")
 	for _, o := range a.engines() {
@@ -68,8 +68,8 @@ func (a *App) Place() (string, error) {
 	return a.Data, nil
 }
 
-// OpenAt opens the store at a place. Where that is the address of an engine, o.Dir is the folder of this process alone,
-// for its socket and its temporary files; where it is "" there is one until the store is closed.
+// OpenAt opens the store at a place. If that is the address of an engine, o.Dir is this process's own folder for its
+// socket and temporary files; "" uses one until the store is closed.
 func (a *App) OpenAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
 	o = Stores(a.Extensions, o)
 	if !IsAddress(place) {

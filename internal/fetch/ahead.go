@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Of what is fetched ahead, this much waits to be taken at most.
+// The limits of prefetched content that was not consumed yet.
 const (
 	maxAhead      = 16 << 20 // bytes, roughly
 	maxAheadCount = 1000
 )
 
-// Ahead calls get for the numbers below n, for several at a time, and yields what it
-// returns in their order. get also says how many bytes that takes, roughly.
+// Ahead calls get for the numbers below n, for several concurrently, and yields the results in order. get also returns
+// the approximate memory of a result, in bytes.
 func Ahead[T any](ctx context.Context, parallel, n int, get func(ctx context.Context, i int) (T, int64)) iter.Seq[T] {
 	type got struct {
 		value T
@@ -26,11 +26,11 @@ func Ahead[T any](ctx context.Context, parallel, n int, get func(ctx context.Con
 		defer fetching.Wait()
 		defer cancel()
 
-		// The queue has what is fetched or being fetched, in order; its length
-		// bounds the number that are ahead, slots the number that are under way.
+		// The queue has finished and running fetches, in order; its length bounds the number of prefetched ones, slots
+		// the number of running ones.
 		queue := make(chan chan got, min(maxAheadCount, n))
 		slots := make(chan struct{}, parallel)
-		var waiting atomic.Int64 // bytes fetched and not yet taken
+		var waiting atomic.Int64 // bytes fetched, but not consumed
 		taken := make(chan struct{}, 1)
 		fetching.Go(func() {
 			defer close(queue)

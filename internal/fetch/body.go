@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Body is the body of an answer. It fails, rather than ends, at its limit, and
-// when the server sends nothing, or too little, for too long. Its errors name the
-// document.
+// Body is the body of an answer. It returns an error at its limit, and if the server sends nothing, or too little, for
+// too long. Its errors name the document.
 type Body struct {
-	from      io.ReadCloser // nil as long as there is no answer
+	from      io.ReadCloser // nil before the answer
 	url       string
 	left, max int64
 	stall     time.Duration
-	rate      int64         // bytes per second, as they come, that are enough
+	rate      int64         // bytes per second, as received, that are enough
 	came      atomic.Int64  // bytes since the clock of stall was set
 	within    time.Duration // from the request to the end of the body; 0: no limit
 	failed    error
@@ -28,8 +27,8 @@ type Body struct {
 	whole  *time.Timer // nil without a limit
 }
 
-// watch returns the context for the request. It ends with ctx, when b is closed
-// or has failed, and when nothing has come for too long.
+// watch returns the context for the request. It ends with ctx, when b is closed or has failed, and when nothing was
+// received for too long.
 func (b *Body) watch(ctx context.Context) context.Context {
 	b.caller = ctx
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
@@ -61,8 +60,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// arriving counts what comes of the body, packed as it is. The clock is set anew when
-// enough has come for all of its time.
+// arriving counts the received bytes of the body, before unpacking. It resets the clock when enough was received for
+// the whole time.
 type arriving struct {
 	io.ReadCloser
 	*Body
@@ -91,7 +90,7 @@ func (b *Body) Pause() {
 	}
 }
 
-// Resume sets the clocks going anew.
+// Resume restarts the clocks.
 func (b *Body) Resume() {
 	b.restart()
 	if b.whole != nil {
@@ -99,7 +98,7 @@ func (b *Body) Resume() {
 	}
 }
 
-// Size returns how many bytes were read, unpacked.
+// Size returns the number of bytes read, unpacked.
 func (b *Body) Size() int64 { return b.max - b.left }
 
 // fail ends the request and returns the reason.

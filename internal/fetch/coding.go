@@ -14,7 +14,7 @@ import (
 // acceptCodings are the content codings that we read. Servers keep gzip ready.
 const acceptCodings = "gzip, zstd;q=0.9"
 
-// maxWindow bounds what unpacking may take (RFC 9659 §3, Window Size).
+// maxWindow limits the memory for unpacking, in bytes (RFC 9659 §3, Window Size).
 const maxWindow = 8 << 20
 
 // withoutCoding returns the content of a body without its content coding (RFC

@@ -11,29 +11,27 @@ import (
 	"strings"
 )
 
-// Download is a file with a document as it came over the wire, or its beginning.
-// An interrupted download goes on where it ended, in another process too. What is
-// known of it stands in a file beside it. The folder must be there.
+// Download is a file with a document as received, or its beginning. An interrupted download continues at its end, also
+// in another process. A second file has its description. The folder must exist.
 type Download struct {
-	Path string // of the file; beside it Path.json and, for a moment, Path.json.new
+	Path string // of the file; next to it Path.json and, for a moment, Path.json.new
 
-	// Key says what is fetched. What is there under another key is removed, not
-	// gone on with; so is what has no strong ETag.
+	// Key identifies the document. A file with another key, or without a strong ETag, is removed instead of continued.
 	Key string
 
-	Progress   func(done, total int64) // told of each write, in bytes as they come; total is 0 if not known
-	CheckSpace func() error            // asked now and then whether the disk has free space
+	Progress   func(done, total int64) // called for each write, in received bytes; total is 0 if unknown
+	CheckSpace func() error            // called from time to time to check the free space of the disk
 
 	known knownDownload
 	file  *os.File // while it is written
 	size  int64    // bytes that are there
 }
 
-// knownDownload says what the file is, so that it is not taken for another.
+// knownDownload describes the file, to identify its document.
 type knownDownload struct {
 	Key      string
 	URL      string // after redirects
-	ETag     string // strong, or "": then it cannot be gone on with
+	ETag     string // strong, or "": then it cannot be continued
 	Coding   string // how the content is packed
 	Type     string // its Content-Type
 	Total    int64  // bytes of all of it, -1 if not known
@@ -43,9 +41,8 @@ type knownDownload struct {
 // spaceStep is the number of bytes between two looks at the free space on the disk.
 const spaceStep = 16 << 20
 
-// Fetch fetches the document to the file, or the rest of it, r.Max bytes at most.
-// What an error leaves is gone on with by the next call, if that is for the same
-// Key. Of r, ETag, Packed, Prepare and Also are the download's affair.
+// Fetch fetches the document to the file, or the rest of it, r.Max bytes at most. After an error, the next call for the
+// same Key continues. It sets ETag, Packed, Prepare and Also of r itself.
 func (d *Download) Fetch(ctx context.Context, f *Fetcher, r Request) error {
 	if err := d.resume(); err != nil {
 		return err
@@ -69,15 +66,14 @@ func (d *Download) URL() string { return d.known.URL }
 // ContentType returns the Content-Type with which the document came.
 func (d *Download) ContentType() string { return d.known.Type }
 
-// resume takes on what is there of the document, and removes what is there of
-// another one.
+// resume uses the existing part of the document, and removes that of another one.
 func (d *Download) resume() error {
 	b, err := os.ReadFile(d.Path + ".json")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	info, missing := os.Stat(d.Path)
-	_ = json.Unmarshal(b, &d.known) // what cannot be read is another one
+	_ = json.Unmarshal(b, &d.known) // an unreadable description is of another document
 	if missing == nil && d.known.ETag != "" && d.known.Key == d.Key {
 		d.size = info.Size()
 		return nil
@@ -97,7 +93,7 @@ func (d *Download) Remove() error {
 	return errors.Join(errs...)
 }
 
-// ask asks for what is missing, packed as a server keeps it.
+// ask requests the missing part, in the server's content coding.
 func (d *Download) ask(h http.Header) {
 	switch {
 	case d.known.Complete:
@@ -108,7 +104,7 @@ func (d *Download) ask(h http.Header) {
 	}
 }
 
-// receive writes what comes to the file (RFC 9110 §14, Range Requests).
+// receive writes the received bytes to the file (RFC 9110 §14, Range Requests).
 func (d *Download) receive(a *Answer, limit int64) error {
 	switch a.Status {
 	case http.StatusNotModified:
@@ -130,7 +126,7 @@ func (d *Download) receive(a *Answer, limit int64) error {
 	return d.write(a, limit)
 }
 
-// startOver removes what is there, and asks for another try.
+// startOver removes the file, and requests another try.
 func (d *Download) startOver(a *Answer, why string) error {
 	return errors.Join(&Error{URL: a.URL,
 		Err: errors.New("the download cannot be gone on with, it is fetched from its beginning: " + why)}, d.Remove())
@@ -179,7 +175,7 @@ func (d *Download) begin(a *Answer) error {
 	return d.note()
 }
 
-// note keeps what is known of the file.
+// note stores the description of the file.
 func (d *Download) note() error {
 	b, err := json.Marshal(&d.known)
 	if err == nil {
@@ -198,7 +194,7 @@ func (d *Download) write(a *Answer, limit int64) (err error) {
 	_, err = io.Copy(toFile{d}, io.LimitReader(a.Body, limit-d.size+1))
 	err = errors.Join(err, d.file.Close())
 	switch {
-	case d.size > limit || errors.Is(err, errTooLong): // it may have been gone on with
+	case d.size > limit || errors.Is(err, errTooLong): // the continued file may be of another version
 		return errors.Join(&Error{URL: a.URL, Err: fmt.Errorf("%w of %d bytes", errTooLong, limit)}, d.Remove())
 	case err != nil:
 		return err

@@ -20,14 +20,14 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 )
 
-// Error says that a document could not be fetched.
+// Error is the error of a failed fetch.
 type Error struct {
 	URL        string
 	Status     int           // 0 where there was no answer
-	Detail     string        // what the server said about it, "" if nothing
-	RetryAfter time.Duration // what the server asked for, 0 if nothing
+	Detail     string        // the server's explanation, "" if none
+	RetryAfter time.Duration // requested by the server, 0 if none
 	Err        error         // without an answer: why; with one: nil
-	plain      bool          // a server of HTTPS was asked by HTTP
+	plain      bool          // an HTTPS server got an HTTP request
 }
 
 func (e *Error) Error() string {
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// remedy says what to do where there was no connection, or no whole answer.
+// remedy returns the remedy if there was no connection, or no complete answer.
 func remedy(err error) string {
 	var op *net.OpError
 	var invalid x509.CertificateInvalidError
@@ -72,7 +72,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// Remedy says what people can do, where the text of the error does not.
+// Remedy returns the remedy for people, if the text of the error lacks it.
 func (e *Error) Remedy() string {
 	if e.Status == http.StatusNotFound {
 		return "check the address"
@@ -91,7 +91,7 @@ func (e *Error) Outcome() int {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Gone reports whether the server said that the document is not kept.
+// Gone reports whether the server answered that the document no longer exists.
 func (e *Error) Gone() bool { return e.Status == http.StatusGone }
 
 // Transient reports whether another try may succeed.
@@ -105,7 +105,7 @@ func (e *Error) Transient() bool {
 	return e.Status >= 500
 }
 
-// errTooSlow is in errors of what would take too long: another server, or time, may do better.
+// errTooSlow is in errors of transfers that would take too long: another server, or a later try, may be faster.
 var errTooSlow = errors.New("too slow")
 
 // What no other try can mend.
@@ -114,13 +114,12 @@ var (
 	errTooLong    = errors.New("longer than the limit")
 )
 
-// Permanent marks an error of what reads an answer as one that no other try can
-// mend: a document that exceeds a limit will do so again. [Do] returns err itself,
-// or an error that unwraps to it.
+// Permanent marks an error of a reader as one that a retry cannot help, such as an exceeded limit. [Do] returns err
+// itself, or an error that unwraps to it.
 func Permanent(err error) error { return backoff.Permanent(err) }
 
-// detail returns what an error says of itself: the detail of a problem (RFC 9457
-// §3.1.4, "detail"), or the first line of a page that is plain text.
+// detail returns the explanation of an error: the detail of a problem (RFC 9457 §3.1.4, "detail"), or the first line of
+// a page in plain text.
 func detail(res *http.Response, body []byte) string {
 	var line string
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {

@@ -11,16 +11,16 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 )
 
-// Checked returns the time, by the clock of the origin, up to which the answer shows all that the origin had. known is
-// false where the server does not say it.
+// Checked returns the time, by the clock of the origin, up to which the answer includes all changes of the origin.
+// known is false if the server does not state it.
 func (a *Answer) Checked() (at time.Time, known bool) {
 	at, err := feeds.ParseTime(a.Header.Get(feeds.CheckedHeader))
 	return at, err == nil
 }
 
-// Made returns when the origin made what was read, or a time before: Checked, else the Date less the Age that caches
-// state (RFC 9111 §5.1, Age). known is false where the answer has neither. A Date without Age proves little: there are
-// caches that write both anew.
+// Made returns when the origin made the document, or an earlier time: Checked, else the Date less the Age of caches
+// (RFC 9111 §5.1, Age). known is false if the answer has neither. A Date without Age proves little, because some caches
+// replace both.
 func (a *Answer) Made() (at time.Time, known bool) {
 	if at, known = a.Checked(); known {
 		return at, true
@@ -30,14 +30,13 @@ func (a *Answer) Made() (at time.Time, known bool) {
 		return time.Time{}, false
 	}
 	age, err := strconv.ParseUint(strings.TrimSpace(a.Header.Get("Age")), 10, 31)
-	if err != nil { // RFC 9111 §5.1: what is no number is ignored
+	if err != nil { // RFC 9111 §5.1: an invalid number is ignored
 		age = 0
 	}
 	return date.Add(-time.Duration(age) * time.Second), true
 }
 
-// Asked reports whether the answer was made for the request whose URL is that of [Asking] with the value: then it is no
-// cache's.
+// Asked reports whether the answer was made for the request with the value of [Asking], so that it comes from no cache.
 func (a *Answer) Asked(value string) bool {
 	return value != "" && a.Header.Get(feeds.AskedHeader) == value
 }

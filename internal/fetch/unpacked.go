@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Open opens the content of a complete download, unpacked. It fails, rather than
-// ends, behind limit bytes, and where checksums do not match.
+// Open opens the content of a complete download, unpacked. It returns an error after limit bytes, and if checksums do
+// not match.
 func (d *Download) Open(limit int64) (io.ReadCloser, error) {
 	f, err := os.Open(d.Path)
 	if err != nil {
@@ -22,8 +22,7 @@ func (d *Download) Open(limit int64) (io.ReadCloser, error) {
 	return &unpacked{Download: d, from: from, left: limit, limit: limit}, nil
 }
 
-// Coded reports whether the file of a download is packed by a content coding; else
-// it is the content.
+// Coded reports whether the file of a download has a content coding; otherwise it is the content.
 func (d *Download) Coded() bool { return d.known.Coding != "" }
 
 // buffered reads a file through a buffer.

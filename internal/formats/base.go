@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Base returns the normal form of a locator that is to be a base. It must be
-// absolute and have a path, against which others can be resolved.
+// Base returns the normal form of a base locator. It must be absolute and have a path, so that references can be
+// resolved.
 func Base(s string) (tmdm.Locator, error) {
 	if _, err := iri.Resolve(s, "x"); err != nil {
 		return "", fmt.Errorf(
@@ -47,7 +47,7 @@ func FileURL(file string) (tmdm.Locator, error) {
 	return tmdm.Locator("file://" + b.String()), nil
 }
 
-// filePath returns the path that a file URL stands for, in slashes.
+// filePath returns the path of a file URL, with slashes.
 func filePath(l string) (string, bool) {
 	rest, ok := strings.CutPrefix(l, "file://")
 	if !ok {

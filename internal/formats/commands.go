@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Warning says in words how often a document breaks a rule, and where first: line 0 is the document as a whole.
+// Warning describes the violations of a rule by a document, and the first place: line 0 is the whole document.
 type Warning struct {
 	Rule   xtm.Rule `json:"rule"`
 	Times  int      `json:"times"`
@@ -17,7 +17,7 @@ type Warning struct {
 	Text   string   `json:"text"`
 }
 
-// Warnings say how a document was read although it breaks rules, and what was left out.
+// Warnings describes the tolerated violations of rules in a document, and its omitted parts.
 func Warnings(tolerated *xtm.Tally) (all []Warning) {
 	for _, c := range tolerated.Counts() {
 		all = append(all, Warning{c.Rule, c.Times, c.First.Line, c.First.Column, c.Warning()})
@@ -25,7 +25,7 @@ func Warnings(tolerated *xtm.Tally) (all []Warning) {
 	return all
 }
 
-// Texts returns what warnings say, wherever in a document that is: warnings with the same texts are the same.
+// Texts returns the texts of warnings without their places, so that equal texts mean the same warnings.
 func Texts(warnings []Warning) string {
 	var all strings.Builder
 	for _, w := range warnings {
@@ -34,7 +34,7 @@ func Texts(warnings []Warning) string {
 	return all.String()
 }
 
-// SameWarnings says in a few words that so many warnings are those of the last time.
+// SameWarnings returns the short text for n warnings that equal those of the last time.
 func SameWarnings(n int) string { return fmt.Sprintf("warnings: %d, the same as last time", n) }
 
 // WriteWarnings writes the same, a line for each rule.
@@ -44,7 +44,7 @@ func WriteWarnings(w io.Writer, tolerated *xtm.Tally) {
 	}
 }
 
-// DescribeCounts returns in a sentence what was left out, or changed, when a document was read.
+// DescribeCounts returns a sentence about the parts of a document that were omitted or changed.
 func DescribeCounts(lost []xtm.Count) string {
 	var parts []string
 	for _, c := range lost {
@@ -53,7 +53,7 @@ func DescribeCounts(lost []xtm.Count) string {
 	return strings.Join(parts, "; ")
 }
 
-// ReportLosses says what a format could not carry.
+// ReportLosses prints the losses of a format.
 func ReportLosses(w io.Writer, format *Format, lost xtm.Losses) {
 	if n := lost.FileSubjects; n > 0 {
 		const text = "warning: %d subjects are named for a file (file:///…), which is elsewhere for others: "
@@ -65,7 +65,7 @@ func ReportLosses(w io.Writer, format *Format, lost xtm.Losses) {
 	}
 }
 
-// DescribeLosses returns how many things of each kind are lost.
+// DescribeLosses returns the number of losses of each kind.
 func DescribeLosses(l xtm.Losses) string {
 	var parts []string
 	for _, p := range []struct {

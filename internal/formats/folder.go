@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// folder opens the documents that mergeMap names: files below root only, and
-// whatever symbolic links say (os.Root sees to that).
+// folder opens the documents that mergeMap names: files below root only, also with symbolic links (os.Root ensures
+// that).
 type folder struct {
 	root *os.Root
 	dir  string // of root, absolute
@@ -25,7 +25,7 @@ type folder struct {
 	opened map[string]string // by locator: the files
 }
 
-// loadError says why a document that mergeMap names is not merged in, and what to do.
+// loadError is the reason why a document that mergeMap names is not merged, with the remedy.
 type loadError struct{ err error }
 
 func (e *loadError) Error() string { return "<mergeMap>: " + e.err.Error() }
@@ -52,7 +52,7 @@ func openFolder(root, doc string, base tmdm.Locator, in *input, looked func(stri
 		opened: map[string]string{}}, nil
 }
 
-// load opens the file that l stands for (it is the Loader of xtm.Options).
+// load opens the file of the locator l (it is the Loader of xtm.Options).
 func (f *folder) load(l tmdm.Locator) (io.ReadCloser, error) {
 	r, err := f.open(string(l))
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *folder) open(l string) (io.ReadCloser, error) {
 	return ReadCloser{r, file}, nil
 }
 
-// rename makes an error name files, not the locators that these have here.
+// rename replaces the locators in an error by the names of files.
 func (f *folder) rename(e *xtm.SyntaxError) {
 	if path, ok := f.opened[e.URI]; ok {
 		e.URI = path
@@ -108,9 +108,8 @@ func (f *folder) renaming(tell func(*xtm.SyntaxError)) func(*xtm.SyntaxError) {
 	}
 }
 
-// find returns the path below root of the file that l stands for. References
-// within the document are relative to its base, whether or not that is its
-// place; a file URL may as well be meant as it stands.
+// find returns the path below root of the file of the locator l. References within the document are relative to its
+// base, even if that is not its place; a file URL may also be meant literally.
 func (f *folder) find(l string) (string, error) {
 	outside := ""
 	if rel, ok := relativeTo(f.base, l); ok {
@@ -140,8 +139,8 @@ func (f *folder) below(p string) (string, bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// explain says where files are opened, unless that one is just not there: a symbolic
-// link may lead out of root.
+// explain adds to an error where files may be opened, unless the file is just missing: a symbolic link may lead out of
+// root.
 func (f *folder) explain(path string, err error) error {
 	err = causeOf(err)
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,7 +149,7 @@ func (f *folder) explain(path string, err error) error {
 	return fmt.Errorf("%s: %w (files are opened below %s only; --root names another folder)", path, err, f.dir)
 }
 
-// ReadCloser reads what is made of something else, and closes that.
+// ReadCloser reads from a derived reader, and closes its source.
 type ReadCloser struct {
 	io.Reader
 	io.Closer

@@ -24,36 +24,36 @@ type Format struct {
 	Aliases []string // further names that users may give
 	Title   string   // for messages
 
-	// MediaTypes are what requests call it. Answers bear the first one.
+	// MediaTypes are the types in requests. Answers have the first one.
 	MediaTypes []string
 	Endings    []string // of files, each with its dot; no other format has them
-	// URLEnding ends the address at which a server offers this form alone; "": none.
+	// URLEnding is the ending of the address of this form on a server; "": none.
 	URLEnding string
 	// Stored is the form in which servers keep fragments and snapshots; "": they do not keep this one.
 	Stored xtm.Version
-	Cannot string // what it cannot carry, for help; "" if it carries all
+	Cannot string // what it cannot represent, for help; "": nothing
 
 	// Read reads a map. Nil: the format cannot be read.
 	Read func(context.Context, io.Reader, ReadOptions) (*tmdm.TopicMap, error)
-	// Write writes a map, and returns what it could not carry.
+	// Write writes a map, and returns the losses.
 	Write func(io.Writer, *tmdm.TopicMap, WriteOptions) (xtm.Losses, error)
 	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
 	// format needs the whole map.
 	WriteRecords func(io.Writer, fragment.Source) (xtm.Losses, error)
-	// Straight returns what reads a document in this format to write it in another one, where that needs no map. Nil,
-	// also what it returns: it does.
+	// Straight returns a function that reads a document in this format to write it in another one without a map. If
+	// Straight or its result is nil, a map is needed.
 	Straight func(to *Format) Straight
-	// Asks are the parameters by which a request says how a document is read.
+	// Asks are the request parameters for reading a document.
 	Asks []string
-	// Claims says that statements keep the item identifiers that tell which sources assert them.
+	// Claims states that statements keep the item identifiers of their sources.
 	Claims bool
 
-	// Exchange is how the format is exchanged between nodes where that is not as XTM is. Such a format is offered of
-	// the collections alone whose owners want it.
+	// Exchange holds the functions for exchange between nodes if they differ from those of XTM. Servers offer such a
+	// format for collections whose owners enable it.
 	*Exchange
 }
 
-// Straight reads a document that is to be written in another format, without a map between.
+// Straight reads a document to be written in another format, without a map.
 type Straight func(context.Context, io.Reader, ReadOptions) (Copy, error)
 
 // Copy is a document that was read to be written in another format. Its memory does not grow with it.
@@ -63,18 +63,18 @@ type Copy interface {
 	Close() error
 }
 
-// Exchange is how nodes exchange fragments and snapshots in a format with a data model of its own.
+// Exchange has the functions by which nodes exchange fragments and snapshots in a format with its own data model.
 type Exchange struct {
-	// Fragment writes what a state says of a topic. Nil, as Snapshot is: servers do not offer the format.
+	// Fragment writes a state's statements about a topic. If it or Snapshot is nil, servers do not offer the format.
 	Fragment func(io.Writer, Shown) error
 	// Snapshot writes the records of a source with a prefix. Where servers offer the format, its memory does not grow
 	// with them.
 	Snapshot func(w io.Writer, sp string, records iter.Seq2[fragment.Record, error]) error
 
-	// ReadFragment reads what a document says of some topics, by the identifiers that its entry has. What it says of
-	// others is passed over: it comes with their own documents.
+	// ReadFragment reads the statements of a document about some topics, by the identifiers in its entry. It skips
+	// those about others, which come with their own documents.
 	ReadFragment func(ctx context.Context, r io.Reader, o xtm.Options, topics []string) ([]*fragment.Fragment, error)
-	// Apply applies what ReadFragment has read. Applying it again changes nothing.
+	// Apply applies the result of ReadFragment. It is idempotent.
 	Apply func(merge.State, []*fragment.Fragment) error
 	// ReadSnapshot reads the records of a source.
 	ReadSnapshot func(context.Context, io.Reader, xtm.Options) iter.Seq2[fragment.Record, error]
@@ -88,30 +88,30 @@ type Shown struct {
 	Record  bool // the document is that of the topic, not that of an entry
 }
 
-// ReadOptions say how a map is read.
+// ReadOptions are the options for reading a map.
 type ReadOptions struct {
 	xtm.Options
-	Collection string     // which the document is a file of; "": none
-	Asked      url.Values // what a request says of how it is read: those of Format.Asks. Nil: it came in none
+	Collection string     // of which the document is a file; "": none
+	Asked      url.Values // the values of Format.Asks in a request. Nil: no request
 }
 
 // ChooseGraph is the parameter by which a request chooses one of several graphs, as messages have it.
 const ChooseGraph = "?graph=IRI"
 
-// WriteOptions say how a map is written.
+// WriteOptions are the options for writing a map.
 type WriteOptions struct {
 	Base      tmdm.Locator  // of relative locators
 	NameTypes xtm.NameTypes // applies to XTM 1.0
 }
 
-// Flags adds flags to a command that say how formats are read and written.
+// Flags adds flags for reading and writing formats to a command.
 type Flags func(*pflag.FlagSet, Use) Check
 
-// Check says, once flags are parsed, what a request asks for the same, and what is wrong with them. It takes the files
-// of a command that reads several, by name.
+// Check returns the request parameters for the parsed flags, and an error for invalid flags. It gets the files of a
+// command that reads several, by name.
 type Check func(files map[string]string) (asked url.Values, err error)
 
-// Use is what a command does with files.
+// Use is the use of files by a command.
 type Use struct{ Reads, Several, Writes bool }
 
 func (f *Format) String() string { return f.Title }
@@ -119,7 +119,7 @@ func (f *Format) String() string { return f.Title }
 // MarshalText returns the name, for JSON.
 func (f *Format) MarshalText() ([]byte, error) { return []byte(f.Name), nil }
 
-// MediaType is what answers bear.
+// MediaType returns the type of answers.
 func (f *Format) MediaType() string { return f.MediaTypes[0] }
 
 // The formats that all programs have. A reader of one version of XTM reads all. CXTM, the canonical form of

@@ -16,12 +16,11 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 )
 
-// DefaultMaxSize is the largest size in bytes of what is read, unpacked: more
-// than most machines can hold as a map, and little enough to meet soon.
+// DefaultMaxSize is the default limit of an unpacked document, in bytes: more than the map that most machines can hold,
+// but reached soon.
 const DefaultMaxSize = 4 << 30
 
-// input is what the readers of one document, and of those that it merges in,
-// have in common: how much may be read in all.
+// input is the common limit of the readers of a document, and of those that it merges.
 type input struct {
 	left, max int64
 }
@@ -70,7 +69,7 @@ func broken(err error) error {
 	return err
 }
 
-// limited reads as long as the input may go on.
+// limited reads up to the limit of the input.
 type limited struct {
 	r   io.Reader
 	in  *input
@@ -89,7 +88,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// InputError says that a document could not be read to its end.
+// InputError is the error for a document that could not be read to its end.
 type InputError struct {
 	Name string // of the document
 	Err  error
@@ -97,13 +96,12 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Name + Unread + e.Err.Error() }
 
-// Unread is what messages say of a document that could not be read to its end.
+// Unread is the text of messages about a document that could not be read to its end.
 const Unread = ": cannot be read to its end: "
 
 func (e *InputError) Unwrap() error { return e.Err }
 
-// TooLargeError says that a document, unpacked and with what it merges in, has
-// more than Max bytes.
+// TooLargeError is the error for a document that, unpacked and with merged ones, has more than Max bytes.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
@@ -112,9 +110,8 @@ func (e *TooLargeError) Error() string {
 		e.Max)
 }
 
-// Open opens a file for reading and returns its size, 0 where it has none, as a pipe.
-// It calls looked with what the file was like before. A folder, which could be opened
-// but not read, is an error.
+// Open opens a file for reading and returns its size, 0 if it has none, like a pipe. It calls looked with the file's
+// data before. A folder, which could be opened but not read, is an error.
 func Open(path string, looked func(string, fs.FileInfo)) (*os.File, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -135,7 +132,7 @@ func Open(path string, looked func(string, fs.FileInfo)) (*os.File, int64, error
 	return f, 0, nil
 }
 
-// unreadable says of a file why it cannot be read, and what to do.
+// unreadable returns an error with the reason why a file cannot be read, and the remedy.
 func unreadable(path string, err error) error {
 	if strings.Contains(path, "://") && errors.Is(err, fs.ErrNotExist) {
 		return cli.UsageError(fmt.Errorf("%s is an address: name a file", path))

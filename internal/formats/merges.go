@@ -6,8 +6,7 @@ import (
 	"io/fs"
 )
 
-// The name of the element in ASCII and what extends it, and as UTF-16 has it in
-// either order of bytes.
+// The name of the element in ASCII-compatible encodings, and in UTF-16 with either byte order.
 var mergeMaps = [][]byte{[]byte("mergeMap"), []byte("m\x00e\x00r\x00g\x00e\x00M\x00a\x00p")}
 
 // MayMerge reports whether the document in a file may merge others in: whether it

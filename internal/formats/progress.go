@@ -2,7 +2,7 @@ package formats
 
 import "io"
 
-// reporting reads, and reports how much it has read.
+// reporting reads, and reports the number of bytes read.
 type reporting struct {
 	io.Reader
 	read, size int64

@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Registry are the formats of a program beside those that all have.
+// Registry holds the formats of a program besides the built-in ones.
 type Registry []*Format
 
 // All returns all formats.
@@ -18,7 +18,7 @@ func (r Registry) All() List {
 	return slices.Concat(List{XTM21, XTM20, XTM10}, List(r), List{CXTM})
 }
 
-// Default is the format of what no name and no ending says otherwise.
+// Default is the format if neither a name nor an ending determines it.
 var Default = XTM21
 
 // Readable returns the formats that can be read.
@@ -27,12 +27,12 @@ func (r Registry) Readable() List { return r.chosen(func(f *Format) bool { retur
 // Served returns the formats that servers offer.
 func (r Registry) Served() List { return r.chosen(func(f *Format) bool { return f.URLEnding != "" }) }
 
-// Exchanged returns those with an [Exchange] that servers offer, of the collections whose owners want it.
+// Exchanged returns the formats with an [Exchange] that servers offer, for collections whose owners enable it.
 func (r Registry) Exchanged() List {
 	return r.chosen(func(f *Format) bool { return f.URLEnding != "" && f.Exchange != nil })
 }
 
-// Stored returns the formats in which servers keep fragments and snapshots: these they offer of each collection.
+// Stored returns the formats in which servers store fragments and snapshots, which they offer for each collection.
 func Stored() List { return Registry(nil).chosen(func(f *Format) bool { return f.Stored != "" }) }
 
 func (r Registry) chosen(which func(*Format) bool) List {
@@ -70,7 +70,7 @@ func (l List) Names() (names []string) {
 	return names
 }
 
-// OfFile returns the format that the ending of a file's name tells, in capitals or not.
+// OfFile returns the format of the ending of a file's name, ignoring case.
 func (r Registry) OfFile(path string) (*Format, bool) {
 	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, gzipEnding)))
 	for _, f := range r.All() {
@@ -81,8 +81,7 @@ func (r Registry) OfFile(path string) (*Format, bool) {
 	return nil, false
 }
 
-// ForExport returns the format of a file that a map is exported to: what its ending tells, and the default for a name
-// without one.
+// ForExport returns the format of a file to export to: that of its ending, or the default for a name without one.
 func (r Registry) ForExport(path string) (*Format, error) {
 	if f, ok := r.OfFile(path); ok {
 		return f, nil
@@ -93,8 +92,7 @@ func (r Registry) ForExport(path string) (*Format, error) {
 	return Default, nil
 }
 
-// ToRead returns the format to read content with that bears a media type: Default where the type
-// says nothing of a format that can be read.
+// ToRead returns the format to read content with a media type: Default if the type is of no readable format.
 func (r Registry) ToRead(mediaType string) *Format {
 	base, params, err := mime.ParseMediaType(mediaType)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Source says which file to read and how.
+// Source is a file to read, with options.
 type Source struct {
 	Path  string    // "-" is Stdin
 	Stdin io.Reader // default os.Stdin
 	Name  string    // of the document, for messages; default Path, or "standard input"
 
-	Format  *Format  // default: the one of Formats that the ending of Path tells
+	Format  *Format  // default: the one of Formats for the ending of Path
 	From    bool     // a flag --from gives it
 	Formats Registry // the formats of the program
-	To      *Format  // in which the document is to be written; nil: the map is needed
+	To      *Format  // in which the document will be written; nil: a map is needed
 
 	ContentType string // as in xtm.Options
 
@@ -40,7 +40,7 @@ type Source struct {
 	// Unmerged, if not nil, is called for each document that mergeMap names
 	// instead of opening it.
 	Unmerged func(tmdm.Locator)
-	// Alone says that a document with mergeMap is refused.
+	// Alone refuses documents with mergeMap.
 	Alone   bool
 	MaxSize int64 // bytes of all that is read, unpacked; default DefaultMaxSize
 
@@ -52,14 +52,14 @@ type Source struct {
 	Tolerated   func(*xtm.SyntaxError) // as in xtm.Options
 	Problem     func(*xtm.SyntaxError) // as in xtm.Options
 
-	// ForXTM refuses what XTM cannot carry.
+	// ForXTM refuses content that XTM cannot represent.
 	ForXTM bool
 
-	// Looked, if not nil, is called for each file, those that mergeMap names
-	// included, with what it was like before it was opened; nil where it is not there.
+	// Looked, if not nil, is called for each file, including those that mergeMap names, with its data before it was
+	// opened; nil if it is missing.
 	Looked func(path string, info fs.FileInfo)
 
-	Progress func(read, size int64) // is told how far the document is read; nil: nobody is. A size of 0 is not known
+	Progress func(read, size int64) // receives the progress of reading; nil: none. A size of 0 is unknown
 }
 
 // Document is a topic map that was read.
@@ -69,9 +69,9 @@ type Document struct {
 	Version xtm.Version // of XTM; that of documents merged in may be another. "" for other formats
 	Format  *Format     // in which it was read
 	Map     *tmdm.TopicMap
-	Copy    Copy // in place of Map, where Source.To needs none. The reader of the document closes it
+	Copy    Copy // in place of Map, if Source.To needs none. The reader of the document closes it
 
-	Tolerated xtm.Tally // what it breaks the rules by, and what was left out
+	Tolerated xtm.Tally // violations of rules, and omitted parts
 }
 
 // Syntax names the format of the document, with its version.
@@ -121,8 +121,8 @@ func (s Source) Read(ctx context.Context) (*Document, error) {
 	return d, err
 }
 
-// place returns the base of a document for which none is given. That of
-// standard input is the folder in which the shell would look for its file.
+// place returns the default base of a document. That of standard input is the folder in which the shell would look for
+// its file.
 func (s Source) place() (tmdm.Locator, error) {
 	if s.Path != "-" {
 		return FileURL(s.Path)
@@ -188,7 +188,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 	return err
 }
 
-// readAs says how a document is read in the format with a title, or what its title begins with.
+// readAs returns the advice to read a document in the format with a title, or a prefix of it.
 func (s Source) readAs(title string) string {
 	readable := s.Formats.Readable()
 	i := slices.IndexFunc(readable, func(f *Format) bool { return strings.HasPrefix(f.Title, title) })
@@ -205,10 +205,10 @@ func (s Source) readAs(title string) string {
 	}
 }
 
-// SendAs is what messages say of a document in a request, before the media type.
+// SendAs is the text of messages about a document in a request, before the media type.
 const SendAs = "send it with the Content-Type "
 
-// straight returns what reads a document without a map, nil where a map is needed.
+// straight returns a function that reads a document without a map, nil if a map is needed.
 func (s Source) straight(f *Format) Straight {
 	if s.To == nil || f.Straight == nil {
 		return nil
@@ -216,7 +216,7 @@ func (s Source) straight(f *Format) Straight {
 	return f.Straight(s.To)
 }
 
-// tolerated counts for the document what is tolerated in it.
+// tolerated counts the tolerated errors in a document.
 func (s Source) tolerated(d *Document) func(*xtm.SyntaxError) {
 	return func(e *xtm.SyntaxError) {
 		if d.Tolerated.Add(e); s.Tolerated != nil {
@@ -225,7 +225,7 @@ func (s Source) tolerated(d *Document) func(*xtm.SyntaxError) {
 	}
 }
 
-// format is the one that the ending of the file's name tells, if it can be read.
+// format returns the format of the ending of the file's name, if it can be read.
 func (s Source) format() *Format {
 	if s.Format != nil {
 		return s.Format
@@ -242,7 +242,7 @@ func (s Source) looked(path string, info fs.FileInfo) {
 	}
 }
 
-// unmerged stands for a document that mergeMap names and that is left out.
+// unmerged replaces a document that mergeMap names and that is left out.
 func (s Source) unmerged(l tmdm.Locator) (io.ReadCloser, error) {
 	s.Unmerged(l)
 	return io.NopCloser(strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`)), nil

@@ -20,14 +20,14 @@ import (
 // gzipEnding is that of the names of gzipped files (RFC 1952).
 const gzipEnding = ".gz"
 
-// Target says where to write a map.
+// Target is the destination of a map.
 type Target struct {
-	Path       string // "-" is Stdout; what ends in .gz is gzipped
+	Path       string // "-" is Stdout; .gz means gzip
 	Stdout     io.Writer
-	FailOnLoss bool // write nothing that lacks something: a *LossError instead
+	FailOnLoss bool // return a *LossError instead of writing with losses
 }
 
-// Encoder writes a map, and returns what its format could not carry. It may be called twice.
+// Encoder writes a map, and returns the losses of its format. It may be called twice.
 type Encoder func(io.Writer) (xtm.Losses, error)
 
 // Encoder returns an Encoder of the document in a format. The base is that of the document, unless o has one.
@@ -39,8 +39,7 @@ func (d *Document) Encoder(f *Format, o WriteOptions) Encoder {
 	return func(w io.Writer) (xtm.Losses, error) { return f.Write(w, d.Map, o) }
 }
 
-// LossError says that a map was not written because the format cannot carry all
-// of it.
+// LossError is the error for a map that was not written because of losses.
 type LossError struct{ Losses xtm.Losses }
 
 func (e *LossError) Error() string {
@@ -48,17 +47,15 @@ func (e *LossError) Error() string {
 		e.Losses.Total())
 }
 
-// Write writes a map and returns what the format could not carry. A file appears,
-// or takes the place of the old one, when it is complete; an error, or the end
-// of ctx, leaves everything as it was. What is no regular file is written to as
-// it is.
+// Write writes a map and returns the losses. A file appears, or replaces the old one, when it is complete; after an
+// error, or the end of ctx, nothing has changed. It writes directly to a file that is not regular.
 func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
 	if t.Path == "-" {
 		return t.direct(ctx, t.Stdout, encode, "standard output")
 	}
 	info, err := os.Stat(t.Path)
 	switch {
-	case err != nil: // there is no such file yet, or else creating it will say what is wrong
+	case err != nil: // there is no such file, or creating it will fail with the reason
 		return t.replace(ctx, t.Path, 0, encode)
 	case info.IsDir():
 		return xtm.Losses{}, fmt.Errorf("%s is a folder: name a file in it", t.Path)
@@ -77,8 +74,8 @@ func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
 	return t.replace(ctx, path, info.Mode().Perm(), encode)
 }
 
-// replace writes a file under a temporary name and renames it when it is
-// complete. The mode is that of the old file, 0 where there is none.
+// replace writes a file under a temporary name and renames it when it is complete. The mode is that of the old file, 0
+// if there is none.
 func (t Target) replace(ctx context.Context, path string, mode os.FileMode,
 	encode Encoder) (losses xtm.Losses, err error) {
 	f, err := os.OpenFile(path+"."+rand.Text()+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -106,7 +103,7 @@ func (t Target) replace(ctx context.Context, path string, mode os.FileMode,
 	return losses, wrap(t.Path, os.Rename(f.Name(), path))
 }
 
-// direct writes to what cannot be taken back. So losses are counted before.
+// direct writes to a destination that cannot be undone. So it counts losses first.
 func (t Target) direct(ctx context.Context, w io.Writer, encode Encoder, name string) (xtm.Losses, error) {
 	if t.FailOnLoss {
 		losses, err := t.encode(ctx, io.Discard, encode)
@@ -138,7 +135,7 @@ func wrap(name string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-	case !errors.As(err, new(*os.PathError)) && !errors.As(err, new(*os.LinkError)): // it is about what is written
+	case !errors.As(err, new(*os.PathError)) && !errors.As(err, new(*os.LinkError)): // it concerns the content
 		return err
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("writing %s: %w; make its folder first", name, cause)
@@ -146,7 +143,7 @@ func wrap(name string, err error) error {
 	return fmt.Errorf("writing %s: %w", name, cause)
 }
 
-// causeOf returns what the system says of a file, without the names that it had here.
+// causeOf returns the system's error about a file, without the temporary names.
 func causeOf(err error) error {
 	var pathErr *os.PathError
 	var linkErr *os.LinkError

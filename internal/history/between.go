@@ -29,8 +29,7 @@ type between struct {
 	languages     titles.Languages  // in which topics are called: those of the reader, and then that of the map
 }
 
-// Changed is a source of which it is known what its commits have changed: a view of a collection, or what a consumer
-// reads.
+// Changed is a source with known changes of its commits: a view of a collection, or the source of a consumer.
 type Changed interface {
 	Changed(after, upTo uint64) iter.Seq2[[]byte, error]
 }
@@ -57,9 +56,9 @@ func states(v *store.View, from, to Moment, languages []string) (b between, err 
 	return b, err
 }
 
-// rows calls f with the rows of records that commits have changed, the numbers of which are behind after, up to upTo:
-// with each topic that a row is about, and the key of the row with that. The instances of a class are not about the
-// class. A row can come more than once.
+// rows calls f with the records' rows that commits after one, up to another, have changed: with each topic that a row
+// is about, and the key of the row with that. Instances of a class are not about the class. A row can come more than
+// once.
 func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte) error) error {
 	for key, err := range b.source.Changed(after, upTo) {
 		if err != nil {
@@ -84,7 +83,7 @@ func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte
 	return nil
 }
 
-// others calls f for the other players of a large association, whose rows only say where the record is.
+// others calls f for the other players of a large association, whose rows have only the place of the record.
 func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.Ref, key []byte) error) error {
 	r, err := b.after.RecordAt(key)
 	if err == nil && r.Association == nil {
@@ -108,8 +107,8 @@ func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.
 	return nil
 }
 
-// topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in
-// which it is not there. A topic that comes or goes has all its statements there.
+// topics returns the changed parts of a topic, before and after, by the keys of the rows about it; nil for a state
+// without the topic. An added or removed topic has all its statements.
 func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragment.Fragment, err error) {
 	was, err := topicOf(b.before, ref)
 	if err != nil {
@@ -147,12 +146,12 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 	return before, after, nil
 }
 
-// sortMemory is how many bytes of rows are sorted in memory; more are sorted in files.
+// sortMemory is the number of bytes of rows that are sorted in memory; more are sorted in files.
 const sortMemory = 8 << 20
 
 // Differences iterates over the topics that differ between two states, the older one first, by TopicSI: over those
-// behind one, where that is not "". scratch is a folder for files. Topics are called in some languages, the best first,
-// before that of the map.
+// after behind, unless that is "". scratch is a folder for files. Titles are in the first available of some languages,
+// the best first, or in that of the map.
 func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment, behind fragment.Ref,
 	languages ...string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
@@ -174,7 +173,7 @@ func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to M
 	for _, then := range []records.State{b.before, b.after} {
 		if t, err := topicOf(then, ref); err != nil {
 			return c, err
-		} else if t == nil { // all its statements have come, or gone
+		} else if t == nil { // all its statements were added, or removed
 			return b.change(ctx, ref, nil)
 		}
 	}
@@ -227,8 +226,8 @@ type Topic struct {
 	Before, After *fragment.Fragment
 }
 
-// Topics iterates over the topics that some commits of a source have changed: those behind a number, up to another one,
-// by TopicSI. before and after are the states. scratch is a folder for files.
+// Topics iterates over the topics changed by commits of a source after one, up to another, by TopicSI. before and after
+// are the states. scratch is a folder for files.
 func Topics(source Changed, before, after records.State, scratch string, from, to uint64) iter.Seq2[Topic, error] {
 	return func(yield func(Topic, error) bool) {
 		b := between{source: source, before: before, after: after, later: true}
@@ -241,12 +240,11 @@ func Topics(source Changed, before, after records.State, scratch string, from, t
 	}
 }
 
-// each calls f with the topics that commits have changed, behind one, each with the rows about it, until it wants no
-// more.
+// each calls f with the topics that commits have changed, after one, each with its rows, until f stops.
 func (b *between) each(scratch string, from, to uint64, behind fragment.Ref,
 	f func(ref fragment.Ref, rows [][]byte) (more bool, err error)) error {
 	changed := &extsort.Sorter{Path: filepath.Join(scratch, "past-"+uuid.NewString()), Most: sortMemory}
-	defer changed.Close() // what is left goes when the store is opened
+	defer changed.Close() // the next opening of the store removes the rest
 	if err := b.rows(from, to, func(about fragment.Ref, key []byte) error {
 		if about <= behind && behind != "" {
 			return nil
@@ -317,7 +315,7 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 	return c, nil
 }
 
-// inWords says in a change what differs, and calls terms by words, and nodes without a name by what they say.
+// inWords describes the differences in a change, with terms in words, and nodes without a name by their statements.
 func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, before,
 	after *fragment.Fragment) (err error) {
 	if c.Removed, c.Added, err = InWords(ctx, b.sp, ref, before, after); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Change is what became of a topic: with an entry, or between two states.
+// Change is the change of a topic: with an entry, or between two states.
 type Change struct {
 	Entry   uint64 `json:"entry,omitempty"`  // its sequence; 0: between two states
 	Commit  uint64 `json:"commit,omitempty"` // its number: the sequence of its last entry
@@ -55,7 +55,7 @@ type List struct {
 	Pruned     string   `json:"pruned,omitempty"`  // changes up to this time are no longer kept
 }
 
-// Commit is what was published at once.
+// Commit is a commit of a collection.
 type Commit struct {
 	Commit  uint64 `json:"commit"` // its number: the sequence of its last entry
 	Time    string `json:"time"`   // of that
@@ -67,7 +67,7 @@ type Commit struct {
 	Moved   int    `json:"moved,omitempty"`
 }
 
-// Query says which changes are asked for.
+// Query selects changes.
 type Query struct {
 	TopicSI fragment.Ref // "": all topics
 	Since   time.Time    // not before this time
@@ -75,7 +75,7 @@ type Query struct {
 	Limit   int          // as many at most
 	Words   bool         // with the differences
 	Commits bool         // commits in place of changes
-	Author  string       // only what is by this author; "": all
+	Author  string       // of the changes; "": any
 
 	Languages titles.Languages // in which topics are called, the best first, before that of the map
 }
@@ -119,7 +119,7 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 	return l, nil
 }
 
-// count counts an entry in its commit. It returns false where that is one more than the limit: the list goes on there.
+// count counts an entry in its commit. It returns false if that exceeds the limit: the next page begins there.
 func (l *List) count(v *store.View, e *store.Entry, limit int) (more bool, err error) {
 	number, err := v.CommitOf(e.Seq)
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *List) count(v *store.View, e *store.Entry, limit int) (more bool, err e
 	return true, nil
 }
 
-// entries iterates over the entries that are kept of those that are asked for, the newest first.
+// entries iterates over the stored entries that a query selects, the newest first.
 func entries(v *store.View, q *Query) iter.Seq2[*store.Entry, error] {
 	seq, step := v.Head, func(e *store.Entry) uint64 { return e.Seq - 1 }
 	if q.TopicSI != "" {
@@ -172,7 +172,7 @@ func entries(v *store.View, q *Query) iter.Seq2[*store.Entry, error] {
 	}
 }
 
-// changeOf returns the change that an entry tells of.
+// changeOf returns the change of an entry.
 func changeOf(v *store.View, e *store.Entry, languages titles.Languages) (Change, error) {
 	if len(languages) > 0 {
 		languages = slices.Concat(languages, v.Languages())
@@ -191,7 +191,7 @@ func changeOf(v *store.View, e *store.Entry, languages titles.Languages) (Change
 	return c, err
 }
 
-// KindOf returns the kind of the change that an entry tells of.
+// KindOf returns the kind of change of an entry.
 func KindOf(e *store.Entry) Kind {
 	switch {
 	case e.Deleted:
@@ -204,7 +204,7 @@ func KindOf(e *store.Entry) Kind {
 	return Added
 }
 
-// compare adds to changes what differs. Those of one commit stand side by side.
+// compare adds the differences to changes. Those of one commit must be adjacent.
 func compare(ctx context.Context, v *store.View, changes []Change, languages titles.Languages) error {
 	for len(changes) > 0 {
 		n := 1

@@ -1,3 +1,3 @@
-// Package history looks back: at the states that a collection had and at what changed between them. The rows of a
-// collection remember what they were (package past), so a state of the past is read like the present one.
+// Package history reads past states of a collection and the changes between them. The rows of a collection keep their
+// former versions (package past), so a past state is read like the present one.
 package history

@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 )
 
-// change returns what is to be written and published.
+// change returns the change to write and publish.
 func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
 	var targets, topics []*fragment.Topic
 	for _, t := range u.topics {
@@ -46,7 +46,7 @@ func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
 	return change, err
 }
 
-// losses measures what is lost. The statements about topics without the change are left out on both sides.
+// losses measures the losses. It leaves out the statements about topics outside of the change on both sides.
 func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, error) {
 	m := &losses.Measure{Topics: u.v.Topics}
 	was, is := map[fragment.Ref]*fragment.StatementCounts{}, map[fragment.Ref]*fragment.StatementCounts{}

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// Version returns the last entry of a topic key in a state. It is [store.ErrNotFound] where the key had none yet, and
-// [store.ErrGone] where the entry is pruned.
+// Version returns the last entry of a topic key in a state. The error is [store.ErrNotFound] if the key had none yet,
+// and [store.ErrGone] if the entry is pruned.
 func Version(v *store.View, key string, at Moment) (*store.Entry, error) {
 	e, err := v.Last(key)
 	if err == nil && e == nil {
@@ -31,8 +31,8 @@ func Version(v *store.View, key string, at Moment) (*store.Entry, error) {
 	return e, err
 }
 
-// Was returns what a topic was in a state, or nil where there was none with that TopicSI. A topic that was known under
-// another TopicSI then is a [*MovedError].
+// Was returns a topic in a state, or nil if there was none with that TopicSI. If it had another TopicSI then, the error
+// is a [*MovedError].
 func Was(v *store.View, ref fragment.Ref, at Moment) (*fragment.Fragment, error) {
 	then, err := v.Past(at.Seq)
 	if err != nil {
@@ -58,8 +58,8 @@ func Has(v *store.View, ref fragment.Ref, at Moment) (bool, error) {
 	return t != nil, err
 }
 
-// Read returns what a live topic was after the commit of an entry, without the associations that belong to its
-// instances. The error is [store.ErrGone] where that is not known any more.
+// Read returns a live topic after the commit of an entry, without the associations that belong to its instances. The
+// error is [store.ErrGone] if that is not stored any more.
 func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragment, error) {
 	f, err := Was(v, e.TopicSI, Moment{Seq: e.Seq})
 	if err == nil && f == nil {

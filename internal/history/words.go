@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// InWords returns what only the version of a topic before a change says, and what only the one after it says; nil is a
-// version in which the topic is not there. Both may leave out what they have in common, but for the identifiers.
+// InWords returns the statements of only the version of a topic before a change, and those of only the version after
+// it; nil is a version without the topic. Both versions may omit common statements, except the identifiers.
 func InWords(ctx context.Context, sp string, ref fragment.Ref, before,
 	after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
 	a, err := topicMap(ctx, sp, before)

@@ -1,12 +1,12 @@
-// Package kv is the seam between a node's store and the engine that keeps its rows: an
-// ordered map of keys to values that many read while some write.
+// Package kv is the interface between a node's store and the engine with its rows: an ordered map of keys to values
+// with concurrent readers and writers.
 //
-// [Engine] is the contract. Package badger keeps the rows on disk, package memory in the
-// process, and package kvtest holds the tests that every engine passes.
+// [Engine] is the contract. Package badger keeps the rows on disk, package memory in the process, and package kvtest
+// has the tests for all engines.
 //
-// The store above is one of several writers. It reads a state ([Engine.Snapshot]), decides what to change, and commits
-// that ([Engine.Begin]) on the condition that the state is still the present one. A writer that is late gets
-// [ErrConflict], and decides again.
+// The store above is one of several writers. It reads a state ([Engine.Snapshot]), computes a change, and commits that
+// ([Engine.Begin]) on the condition that the state is still the present one. Otherwise the error is [ErrConflict], and
+// it computes the change again.
 package kv
 
 import (
@@ -27,48 +27,46 @@ type Engine interface {
 	// it. The reader is of no use once ctx has ended.
 	Snapshot(ctx context.Context) (Reader, error)
 
-	// Version returns the version of the present state. It costs next to nothing.
+	// Version returns the version of the present state, at almost no cost.
 	Version(ctx context.Context) (Version, error)
 
-	// Begin collects changes that are committed together, at any size: readers see all of
-	// them or none, and so it is after a crash. The commit is [ErrConflict] unless the state
-	// with the version since is still the present one, by its number and its id, or what the writer depends on of it
-	// ([Writer.Narrow]). One that is large may wait until another is committed or cancelled.
+	// Begin collects changes of any size that are committed together: readers see all of them or none, also after a
+	// crash. The error of the commit is [ErrConflict] unless the state with the version since is still the present one,
+	// by its number and its id, or the part that the writer depends on ([Writer.Narrow]). A large one may wait until
+	// another is committed or cancelled.
 	Begin(ctx context.Context, since Version) (Writer, error)
 
-	// Bulk writes rows in no single commit: for rows that nothing shows yet. Readers may see
-	// some of them meanwhile, and after a crash or an error some may be there. It changes no
-	// version, and no transaction waits for it.
+	// Bulk writes rows without a single commit, for rows that are not visible yet. Readers may see some of them
+	// meanwhile, and some may exist after a crash or an error. It changes no version, and no transaction waits for it.
 	Bulk(ctx context.Context) (Writer, error)
 
-	// DeletePrefix removes all rows whose keys begin with prefix, in no single commit: for
-	// rows that nothing shows any more. It changes no version. An interrupted deletion can
-	// be done again.
+	// DeletePrefix removes all rows whose keys begin with prefix, without a single commit, for rows that are no longer
+	// visible. It changes no version. An interrupted deletion can be repeated.
 	DeletePrefix(ctx context.Context, prefix []byte) error
 
-	// Size returns how many bytes the rows take, on disk or in memory.
+	// Size returns the number of bytes of the rows, on disk or in memory.
 	Size() (int64, error)
 
-	// Close gives up what the engine holds. It comes after all readers are closed, and all
-	// writers committed or cancelled; it can be called again. All else is [ErrClosed] after it.
+	// Close frees the resources of the engine. All readers must be closed, and all writers committed or cancelled; it
+	// can be called again. Other methods then return [ErrClosed].
 	Close() error
 }
 
-// Version stands for a state that commits have led to. The engine keeps it in a row, which each commit writes and each
-// reader reads. Two readers with the same version see the same rows, but for those of [Engine.Bulk] and
-// [Engine.DeletePrefix]. No other state has it, also not where the engine is put back to an earlier state and written
-// again. The zero value is the version of no state.
+// Version identifies a state after commits. The engine keeps it in a row, which each commit writes and each reader
+// reads. Two readers with the same version see the same rows, except those of [Engine.Bulk] and [Engine.DeletePrefix].
+// No other state has it, even if the engine is reset to an earlier state and written again. The zero value is the
+// version of no state.
 type Version struct {
-	Number uint64 // grows by one with each commit, for all who share the engine
+	Number uint64 // increases by one with each commit of any process
 	ID     uint64 // of the last commit, at random; 0 before the first one
-	Era    uint64 // what the row at [EraKey] says in the state
+	Era    uint64 // the value of the row at [EraKey] in the state
 }
 
-// EraKey is the key of the row with the era: eight bytes at random, in which nobody commits what was decided in another
-// one. It is one of the store's own rows; engines read it beside the version.
+// EraKey is the key of the row with the era: eight random bytes; a change prepared in one era is not committed in
+// another one. The row is the store's own; engines read it with the version.
 var EraKey = []byte("\x00\x00\x00\x00\x00\x00\x00\x00mera")
 
-// EraOf returns the era that the value of a row says, 0 where it says none.
+// EraOf returns the era in the value of a row, 0 if it has none.
 func EraOf(value []byte) uint64 {
 	if len(value) != 8 {
 		return 0
@@ -76,21 +74,21 @@ func EraOf(value []byte) uint64 {
 	return binary.BigEndian.Uint64(value)
 }
 
-// First is the version of the state in which nothing was committed yet.
+// First is the version of the state without commits.
 var First = Version{Number: 1}
 
-// Same reports whether two versions stand for the same state: that is so where number and id are equal.
+// Same reports whether two versions identify the same state: number and id are equal.
 func (v Version) Same(other Version) bool {
 	return v.Number == other.Number && v.ID == other.ID && v.Number != 0
 }
 
-// IsBefore reports whether a state cannot come after another one, unless that was lost: its commits are fewer, or as
-// many and others.
+// IsBefore reports whether a state cannot follow another one, unless that was lost: it has fewer commits, or as many
+// others.
 func (v Version) IsBefore(other Version) bool {
 	return v.Number < other.Number || v.Number == other.Number && !v.Same(other)
 }
 
-// Next returns the version of the state that a commit leads to which is based on this one, with an id of its own.
+// Next returns the version of the state after a commit that is based on this one, with a new id.
 func (v Version) Next() Version {
 	var id uint64
 	for id == 0 {
@@ -99,8 +97,8 @@ func (v Version) Next() Version {
 	return Version{v.Number + 1, id, v.Era}
 }
 
-// Dated is an engine that knows of when its state is. One that lags behind, such as a standby, has an earlier state
-// than others write now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
+// Dated is an engine that knows the time of its state. One that lags behind, such as a standby, has an earlier state
+// than the present one. Its readers are [DatedReader]. If an engine is not Dated, its state is the present one.
 type Dated interface {
 	Engine
 	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the
@@ -121,20 +119,19 @@ type DatedReader interface {
 // Reader reads one state; later commits do not show in it. It is safe for concurrent use.
 // All its methods fail with the cause of its context once that has ended.
 type Reader interface {
-	// Get returns the value of a key, or nil where there is no row. A row without a value has
-	// an empty one. The value stays as it is, and must not be changed.
+	// Get returns the value of a key, or nil if there is no row. An empty value is not nil. The value does not change,
+	// and must not be changed.
 	Get(key []byte) ([]byte, error)
 
-	// Range iterates over the rows whose keys begin with prefix, in the order of keys or in
-	// the reverse one. It begins with the key from, or behind it where there is none of that
-	// key; with the first or the last of the rows where from is nil. A row is valid until the
-	// next one. An error is the last that it yields.
+	// Range iterates over the rows whose keys begin with prefix, in the order of keys or in reverse. It begins with the
+	// key from, or the next one; with the first or the last row if from is nil. A row is valid until the next one. An
+	// error is the last item.
 	Range(prefix, from []byte, reverse bool) iter.Seq2[Row, error]
 
 	// Version returns the version of the state.
 	Version() Version
 
-	// Close ends reading. No iteration may be under way.
+	// Close ends reading. No iteration may be running.
 	Close()
 }
 
@@ -148,14 +145,12 @@ type Writer interface {
 	Put(key, value []byte) error
 	// Delete removes a row, if it is there.
 	Delete(key []byte) error
-	// Commit returns when all changes are durable, as far as the engine is. After an error of
-	// a transaction nothing is changed. Where the context of the writer has ended before,
-	// nothing is committed.
+	// Commit returns when all changes are durable, as far as the engine is. After an error of a transaction nothing is
+	// changed. If the context of the writer has ended before, nothing is committed.
 	Commit() error
-	// Narrow has the commit depend on some keyspaces alone, and on those in which it changes rows: it is [ErrConflict]
-	// only where somebody else has committed changes in one of these since the state of base, which is the one with the
-	// version that the writer is based on. Without it the commit depends on all of the state. It is called once, when
-	// all changes are given.
+	// Narrow restricts the condition of the commit to some keyspaces, and those in which it changes rows: the error is
+	// [ErrConflict] only if another commit has changed one of these since the state of base, which has the version that
+	// the writer is based on. Otherwise the commit depends on the whole state. It is called once, after all changes.
 	Narrow(base Reader, spaces []uint32) error
 	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where
 	// the changes are in no single commit. After Narrow it is known once the commit has returned.
@@ -174,31 +169,31 @@ type Verifier interface {
 }
 
 var (
-	// ErrConflict says that others have committed since the state that a transaction is based
-	// on. Nothing was changed: read the state anew and decide again.
+	// ErrConflict is the error for a commit based on an outdated state. Nothing was changed: read the new state and
+	// compute the change again.
 	ErrConflict = errors.New("others have written meanwhile; decide again on the present state")
-	// ErrClosed says that an engine is closed.
+	// ErrClosed is the error for a closed engine.
 	ErrClosed = errors.New("the database is closed")
-	// ErrReadOnly says that an engine was opened for reading.
+	// ErrReadOnly is the error for changes to an engine that was opened for reading.
 	ErrReadOnly = errors.New("the database is opened for reading only")
-	// ErrUnavailable says that the database of an engine does not answer.
+	// ErrUnavailable is the error for a database that does not answer.
 	ErrUnavailable = errors.New("the database cannot be reached")
-	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that
-	// another one has replaced.
+	// ErrOtherDatabase is the error for an address that leads to another database than before, or to a server that was
+	// replaced.
 	ErrOtherDatabase = errors.New("the address leads to another database than before")
-	// ErrDamaged says that what an engine keeps is not as it was written.
+	// ErrDamaged is the error for damaged data of an engine.
 	ErrDamaged = errors.New("the data folder is damaged")
-	// ErrTooLarge says that a row has more bytes than [MaxValue] allows.
+	// ErrTooLarge is the error for a row with more bytes than [MaxValue].
 	ErrTooLarge = errors.New("too large a record")
 )
 
-// Shared is an engine whose state other processes change, too: they may be faster again and again.
+// Shared is an engine whose state other processes change, too, possibly always faster.
 type Shared interface {
-	// Turn has commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It is
-	// based on keyspaces that are changed, and on others that are read. Without any that is changed, all commits wait.
-	// States that are read from then on stay as they are in these keyspaces.
+	// Turn makes commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It
+	// has keyspaces to change, and others to read. Without any to change, all commits wait. States that are read from
+	// then on do not change in these keyspaces.
 	Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (Turn, error)
-	// Writable returns nil if changes are taken now, and the error of a change else.
+	// Writable returns nil if changes are accepted now, else the error of a change.
 	Writable(ctx context.Context) error
 }
 
@@ -206,7 +201,7 @@ type Shared interface {
 type Turn interface {
 	// Begin is that of [Engine]. The turn ends with the writer.
 	Begin(ctx context.Context, since Version) (Writer, error)
-	// End ends it where nothing has begun.
+	// End ends the turn if nothing has begun.
 	End()
 }
 
@@ -223,8 +218,7 @@ const MaxKey = 65000
 // MaxValue is the length in bytes of the longest value.
 const MaxValue = 64 << 20
 
-// Reserved begins the keys that belong to engines: one may keep rows of its own
-// there. They are in no iteration over all rows.
+// Reserved is the prefix of the keys of engines' own rows. Iterations over all rows omit them.
 const Reserved = "\xFF\xFF\xFF\xFF"
 
 // CheckRow returns an error where there can be no such row, [ErrTooLarge] where its value is too long.
@@ -253,7 +247,7 @@ func IsReserved(key []byte) bool {
 	return bytes.HasPrefix(key, []byte(Reserved))
 }
 
-// After returns the least key that is behind all keys with a prefix, nil where there is none.
+// After returns the least key after all keys with a prefix, nil if there is none.
 func After(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xFF {

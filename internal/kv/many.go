@@ -2,28 +2,28 @@ package kv
 
 import "iter"
 
-// ManyReader is a Reader of an engine for which each question takes its time, however little it asks for: one whose
-// database may be on another machine. It answers many questions at once.
+// ManyReader is a Reader of an engine whose reads are network round trips, such as a database on another machine. It
+// answers many queries in one.
 type ManyReader interface {
 	Reader
 
-	// ReadMany is [Reader.Get] of keys, and [Reader.Range] of the first rows of prefixes, at most so many of each. It
-	// calls value with the value of a key, and rows with the first rows of a prefix; more says that there may be others
-	// behind them. What these are given stays as it is, and must not be changed.
+	// ReadMany is [Reader.Get] of keys, and [Reader.Range] of the first rows of prefixes, most of each. It calls value
+	// with the value of a key, and rows with the first rows of a prefix; more reports that there may be others after
+	// them. The arguments do not change, and must not be changed.
 	//
-	// Large values are left out: the caller reads each of them alone. Each key and each prefix is to be given once.
+	// It leaves out large values, which the caller reads singly. Each key and each prefix may occur once.
 	ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
 		rows func(prefix []byte, rows []Row, more bool)) error
 }
 
-// Single is a ManyReader of which Get and Range ask by ReadMany too: that knows more, or asks together with others.
-// What it leaves out, and whatever does not begin with the first row, Alone is asked for.
+// Single is a ManyReader whose Get and Range use ReadMany, too, because that caches, or combines queries. For values
+// that it leaves out, and ranges that do not begin with the first row, they use Alone.
 type Single struct {
 	ManyReader
 	Alone Reader
 }
 
-// How many rows of a prefix are asked for with a key, and by Range.
+// The numbers of rows of a prefix that are read with a key, and by Range.
 const (
 	fewWithKey = 8
 	fewInRange = 64

@@ -8,14 +8,14 @@ import (
 // Opener opens engines that have addresses, such as databases that several processes share.
 type Opener struct {
 	Schemes []string // of the addresses, as in SCHEME://…
-	Form    string   // says how to write an address, and where its password comes from
-	// Open opens an engine. It refuses an address with a password in it, which messages would show.
+	Form    string   // describes the syntax of an address, and the source of its password
+	// Open opens an engine. It refuses an address with a password, because messages would show it.
 	Open func(ctx context.Context, address string, o OpenOptions) (Engine, error)
 }
 
-// OpenOptions say for what an engine is opened.
+// OpenOptions are the options for opening an engine.
 type OpenOptions struct {
 	Logger   *slog.Logger
-	ReadOnly bool // nothing is written; else it is an error where that is not allowed
-	Make     bool // what the engine needs is made where it is missing, such as tables
+	ReadOnly bool // write nothing; otherwise it is an error if writing is not allowed
+	Make     bool // create missing parts of the engine, such as tables
 }

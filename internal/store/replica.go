@@ -25,8 +25,8 @@ type serving struct{ db *DB }
 
 // StageLog makes the log of the staged generation of a replica from entries: those of the origin up to the generation's
 // mark, in order. feedID is the id of their feed. fetch sets Applied of an entry whose fragment cannot be made of the
-// records, as no topic has its TopicSI any more. The error is ErrOvertaken where another process stages the log
-// meanwhile.
+// records, because no topic has its TopicSI any more. If another process stages the log meanwhile, the error is
+// ErrOvertaken.
 func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error],
 	fetch func(context.Context, *Logged) error) error {
 	epoch, err := replicas.EpochOf(feedID)
@@ -285,7 +285,7 @@ func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err er
 	}, err
 }
 
-// deleteLog removes the rows and files of a replica that nothing names any more. The records stay, as they are the
+// deleteLog removes the rows and files of a replica that nothing names any more. It keeps the records, which are the
 // subscription's.
 func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 	return db.rows.View(context.WithoutCancel(ctx), func(t *txn.Tx) error { // Close waits for it

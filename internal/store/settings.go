@@ -8,7 +8,7 @@ import (
 )
 
 type (
-	// Settings are what the owner of a collection may change at any time.
+	// Settings are the settings that the owner of a collection may change at any time.
 	Settings = collections.Settings
 	// Setting is one of them.
 	Setting = collections.Setting
@@ -22,8 +22,8 @@ func ValueOf[T any](x *Setting, c *Collection) T { return *x.In(c).(*T) }
 // Settings returns the settings that collections have: those of the core, and those of the extensions.
 func (db *DB) Settings() []Setting { return db.settings }
 
-// ChangeSettings lets change alter the settings of a collection, if it passes all
-// checks, and returns the collection as it is then. It publishes nothing. change may be called more than once.
+// ChangeSettings changes the settings of a collection by change, if it passes all checks, and returns the collection
+// afterwards. It publishes nothing. It may call change more than once.
 func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error,
 	checks ...func(*Collection) error) (*Collection, error) {
 	return db.changeSettings(ctx, name, change, checks, nil)
@@ -47,7 +47,7 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 			if c.Republishes(next, db.settings) {
 				return c.Writable()
 			}
-			next.RDF = nil // it is as its origin says
+			next.RDF = nil // that of the origin applies
 		}
 		if next.DocumentSize == 0 {
 			next.DocumentSize = c.DocumentSize

@@ -14,11 +14,11 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Nothing that an entry says is stored with it. Its fragment, and the record form of its topic, are written of the
-// records as they were after its commit when somebody asks for them.
+// Entries have no stored content. Their fragments, and the record forms of their topics, are written on request from
+// the records after their commits.
 
-// WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers
-// of what is deleted. It is ErrGone where that is not known.
+// WriteFragment writes the fragment of an entry: the topic after the commit of the entry, or the identifiers of a
+// deleted topic. If that is not known, the error is ErrGone.
 func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, v.Form(e, version))
 }
@@ -48,7 +48,7 @@ func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
 	return fragment.Write(w, then, t.TopicSI(), form)
 }
 
-// withStubs are records of which a fragment has stubs: the topics that associations mention are read as soon as these.
+// withStubs are records for writing a fragment: they prefetch the topics that associations mention.
 type withStubs struct{ *records.Cached }
 
 // AssociationsOf implements [fragment.Source].
@@ -104,14 +104,14 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 	return v.shown, nil
 }
 
-// ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the
+// ShowsNow reports whether an entry shows the present topic instead of that after its commit: it is kept before the
 // horizon as the last of its topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
 	return !e.Kept && (e.Late || !e.Deleted && (e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered))
 }
 
-// SetTitle sets the title of an entry with which none is stored: that of the topic as the entry shows it. For a reader
-// of some languages, the best first, it sets that of each entry that tells of a topic which is there.
+// SetTitle sets the title of an entry without a stored one: that of the topic in the entry's state. With languages, the
+// best first, it also replaces stored titles of existing topics.
 func (v *View) SetTitle(e *Entry, languages ...string) error {
 	if !e.Untitled && (len(languages) == 0 || e.Kept || !e.Lives()) {
 		return nil
@@ -137,7 +137,7 @@ type titling interface {
 	Titles(languages ...string) *records.Titles
 }
 
-// stateOf returns the records as an entry shows them that has no fragment of its own.
+// stateOf returns the records in the state of an entry without its own fragment.
 func (v *View) stateOf(e *Entry) (titling, error) {
 	then, err := v.then(e)
 	if err != nil {
@@ -150,7 +150,7 @@ func (v *View) stateOf(e *Entry) (titling, error) {
 func (v *View) titled(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var titles *records.Titles
-		now := false // titles are those of the topics as they are: first are those behind the horizon
+		now := false // titles are those of present topics; entries before the horizon come first
 		defer func() { titles.Close() }()
 		for e, err := range entries {
 			if err == nil && e.Untitled {

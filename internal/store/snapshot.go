@@ -15,9 +15,8 @@ func (db *DB) snapshotFiles(c *Collection) snapshotsOf {
 	return snapshotsOf{Store: db.files, Epoch: c.Epoch}
 }
 
-// TakeSnapshot writes the map as it is now to a file, and keeps the newest keep
-// snapshots. Where nothing has changed since the newest, it returns that one.
-// Reading and publishing go on meanwhile.
+// TakeSnapshot writes the present map to a file, and keeps the newest keep snapshots. If nothing has changed since the
+// newest, it returns that one. It does not block reading and publishing.
 func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapshot, error) {
 	var s *Snapshot
 	var c Collection
@@ -80,13 +79,12 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 	if unread != nil || slices.ContainsFunc(all, func(other Collection) bool { return other.Epoch == c.Epoch }) {
 		return gone // it has another name
 	}
-	db.snapshotFiles(c).RemoveAll(ctx) // where it was made anew
+	db.snapshotFiles(c).RemoveAll(ctx) // it was created again
 	return gone
 }
 
-// listSnapshot lists a snapshot whose files are written, and drops those beyond
-// the newest keep. Where another was listed meanwhile that makes this one
-// needless, it is the one to drop, and listed is the other.
+// listSnapshot lists a snapshot whose files are written, and drops those beyond the newest keep. If another one was
+// listed meanwhile that makes this one needless, it drops this one, and listed is the other.
 func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot,
 	keep int) (listed *Snapshot, old []Snapshot, err error) {
 	err = db.rows.UpdateOf(ctx, c.Name, func(t *txn.Tx) error {
@@ -133,9 +131,8 @@ func (db *DB) removeSnapshot(ctx context.Context, c *Collection, s *Snapshot) {
 	db.snapshotFiles(c).Remove(ctx, s.ID)
 }
 
-// DropLostSnapshots takes those snapshots of a collection off the list whose files are
-// missing, or others than were written, and removes what there is of them. It reads only the
-// end of each file. dropped are those that were listed until now.
+// DropLostSnapshots removes those snapshots of a collection from the list whose files are missing or were replaced, and
+// removes their remaining files. It reads only the end of each file. dropped are the removed ones.
 func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Snapshot, err error) {
 	var c Collection
 	var lost []Snapshot

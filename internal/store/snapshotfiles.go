@@ -37,7 +37,7 @@ func (o snapshotsOf) Remove(ctx context.Context, snapshot uuid.UUID) {
 	_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot))
 }
 
-// RemoveAll removes the files of all snapshots. The next sweep of files removes those that it could not.
+// RemoveAll removes the files of all snapshots. The next sweep of files removes the rest after errors.
 func (o snapshotsOf) RemoveAll(ctx context.Context) {
 	_ = files.RemoveAll(context.WithoutCancel(ctx), o.Store, o.prefix())
 }

@@ -18,13 +18,13 @@ import (
 type (
 	// Subscription is a source that follows a collection of another server.
 	Subscription = sources.Subscription
-	// Asked is what a person has said of how a source is followed.
+	// Asked holds the options of a subscription.
 	Asked = sources.Asked
-	// Protocol is a way to follow a source.
+	// Protocol is a protocol to follow a source.
 	Protocol = sources.Protocol
-	// Progress is how far a generation of a source has come.
+	// Progress is the progress of a generation of a source.
 	Progress = sources.Progress
-	// Proof says how a state compares with what its source states.
+	// Proof is the result of comparing a state with its source's digest.
 	Proof = sources.Proof
 	// Address is where a source can be read.
 	Address = sources.Address
@@ -32,29 +32,29 @@ type (
 	Logged = sources.Logged
 	// Mark is the point in a feed up to which everything is applied.
 	Mark = sources.Mark
-	// Applying is a change of a subscription's source under way.
+	// Applying is a running change of a subscription's source.
 	Applying = sources.Applying
-	// Held is what is known of a record of a source.
+	// Held is the state of a record of a source.
 	Held = sources.Held
-	// Stated is something that the records of a source say.
+	// Stated is a statement of a source's records.
 	Stated = sources.Stated
-	// Mended is what was not right of the rows of a source.
+	// Mended is the damage repaired in the rows of a source.
 	Mended = sources.Mended
 	// Quarantined is an entry that could not be applied.
 	Quarantined = sources.Quarantined
-	// Activity is what was done with a source at one time.
+	// Activity is an activity of a source.
 	Activity = sources.Activity
 	// ActivityEntry is an entry of a feed in an activity.
 	ActivityEntry = sources.ActivityEntry
-	// ActivityKind says what was done.
+	// ActivityKind is the kind of an activity.
 	ActivityKind = sources.ActivityKind
-	// Sample is what rounds were like for some minutes.
+	// Sample summarizes the rounds of some minutes.
 	Sample = sources.Sample
 	// Rejected is a claim of a source that does not show in the merged view.
 	Rejected = sources.Rejected
 )
 
-// ErrOvertaken says that another process works on the same subscription.
+// ErrOvertaken is the error for a subscription that another process works on.
 var ErrOvertaken = sources.ErrOvertaken
 
 // TMShare is the protocol of fragments feeds.
@@ -78,13 +78,13 @@ type Part struct {
 	Name    string // of the subscription, or of the collection
 	SP      string
 	Own     bool             // a collection of this node
-	Derived bool             // what is followed is derived from others
+	Derived bool             // its source is derived
 	Called  titles.Languages // in which topics are called
-	Source  fragment.Source  // less what of it is rejected: a [*rejections.Source], where something is
-	All     records.State    // what is rejected as well
-	Filter  json.RawMessage  // what is to be shown of it: see [Subscription]
+	Source  fragment.Source  // without rejected claims: a [*rejections.Source] if there are any
+	All     records.State    // with rejected claims
+	Filter  json.RawMessage  // selects the visible part: see [Subscription]
 
-	input derived.Input // as what collections are derived from
+	input derived.Input // as an input of derived collections
 	inRDF bool          // it is offered in RDF, too
 }
 
@@ -100,7 +100,7 @@ func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 	})
 }
 
-// parts returns the sources of the merged view. A derived collection says nothing that they do not say.
+// parts returns the sources of the merged view. It omits derived collections, which only repeat their inputs.
 func parts(t *txn.Tx) (all []Part, err error) {
 	own, err := collections.All(t)
 	if err != nil {
@@ -139,7 +139,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		all = append(all, p)
 	}
 	for i := range own {
-		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
+		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica equals its subscription
 			id := own[i].SourceKey()
 			all = append(all, Part{
 				Name: own[i].Name, SP: own[i].SP, Own: true, Called: own[i].Languages(), Source: records.Read(t, id),
@@ -150,7 +150,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	return all, nil
 }
 
-// inputOf returns a collection as what others are derived from.
+// inputOf returns a collection as an input of derived collections.
 func inputOf(t *txn.Tx, c *Collection) derived.Input {
 	in := derived.Input{ID: c.SourceKey(), Since: max(c.Remembered, c.Horizon-min(c.Horizon, 1))}
 	in.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {

@@ -12,20 +12,20 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// sweep removes what crashes have left, where nobody else has the store open.
+// sweep removes the remains of crashes, if no other process has the store open.
 func (db *DB) sweep(ctx context.Context) error {
 	return errors.Join(db.sweepBefore(ctx, anyTime, anyTime), os.RemoveAll(db.Scratch()))
 }
 
-// anyTime is later than whatever was written.
+// anyTime is later than all written times.
 var anyTime = time.Unix(1<<40, 0)
 
-// Sweep removes what crashes of others have left of rows and files, while anybody may be writing.
+// Sweep removes the remains of other processes' crashes in rows and files, while others may be writing.
 func (db *DB) Sweep(ctx context.Context) error {
 	return db.sweepBefore(ctx, db.now().Add(-loads.Silence), db.now().Add(-files.Unfinished))
 }
 
-// abandoned is the time before which nobody who is at work has begun a file.
+// abandoned returns the time before which no live process has begun a file.
 func (db *DB) abandoned() time.Time {
 	if db.shared {
 		return db.now().Add(-files.Unfinished)
@@ -33,8 +33,7 @@ func (db *DB) abandoned() time.Time {
 	return anyTime
 }
 
-// sweepBefore removes what is left of loads of which nothing was heard since a time, and of files that were begun
-// before another.
+// sweepBefore removes the remains of loads without renewal since a time, and of files begun before another time.
 func (db *DB) sweepBefore(ctx context.Context, loaded, begun time.Time) error {
 	if err := loads.GiveUp(ctx, db.rows, loaded); err != nil {
 		return err
@@ -61,18 +60,17 @@ func (db *DB) snapshotNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// left is what crashes have left.
+// left holds the remains of crashes.
 type left struct {
 	rows  [][]byte // the prefixes of their keys
 	files []string // of snapshots
 }
 
-// leftovers returns what crashes have left: rows that nothing names, and files that were begun before a time and are
-// not listed.
+// leftovers returns the remains of crashes: rows that nothing names, and unlisted files begun before a time.
 func (db *DB) leftovers(ctx context.Context, begun time.Time) (l left, err error) {
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
 		var underWay map[uint32]bool
-		if db.shared || !db.readOnly { // else the process that noted the load is dead
+		if db.shared || !db.readOnly { // otherwise the process of the load is dead
 			underWay, err = loads.UnderWay(t)
 		}
 		if err == nil {

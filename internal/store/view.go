@@ -30,10 +30,10 @@ type View struct {
 	db *DB
 	tx *txn.Tx
 
-	shown   *records.Cached // the records as the last entry showed them that was asked for; nil: none was
+	shown   *records.Cached // the records in the state of the last requested entry; nil: none
 	shownOf uint64          // the commit of that
 
-	commits []uint64 // some that follow each other, as far as entries have told
+	commits []uint64 // consecutive commits known from entries
 }
 
 // View calls f with the current state of a collection. It is valid until f
@@ -48,9 +48,9 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 	})
 }
 
-// Extend calls f with a collection in a commit, for an extension to change the rows that it keeps of it: those whose
-// keys begin as [View.Extension] says, of which the store knows nothing. They go with the collection. Nothing else may
-// be changed.
+// Extend calls f with a collection in a commit, for an extension to change its own rows of the collection: those with
+// the key prefix of [View.Extension]. They are opaque to the store, and removed with the collection. f must change
+// nothing else.
 func (db *DB) Extend(ctx context.Context, name string, f func(*View) error) error {
 	_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error {
 		return f(&View{Collection: *c, db: db, tx: t})
@@ -114,8 +114,7 @@ func (v *View) Openings() ([]Opening, error) { return allOpenings(v.tx) }
 // Files returns the files of the node, as they were in the state where they are rows.
 func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }
 
-// decoded is getCollection for readers, of which there are many more than there
-// are changes: it decodes a row once.
+// decoded is getCollection for readers: it caches the decoded row, because reads are far more frequent than changes.
 func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
 	found, err := collections.Find(t, name)
 	if err != nil {
@@ -147,11 +146,11 @@ func (v *View) DigestNode(path []byte) (*statedigest.Node, error) {
 // Source returns the records of the published map.
 func (v *View) Source() fragment.Source { return v.State() }
 
-// State is Source with what is more than a [fragment.Source].
+// State is Source as a [records.State].
 func (v *View) State() records.State { return records.In(v.tx, v.SourceKey()) }
 
-// Entries iterates over the entries from a sequence on, ascending, without those
-// that are pruned. They have their titles. Those that other methods return one by one may not: see [View.SetTitle].
+// Entries iterates over the entries from a sequence on, ascending, without pruned ones. They have titles, unlike those
+// that other methods return singly: see [View.SetTitle].
 func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 	return v.titled(v.Kept(max(from, v.Horizon+1)))
 }
@@ -162,8 +161,7 @@ func (v *View) Kept(from uint64) iter.Seq2[Entry, error] {
 	return collections.Kept(v.tx, &v.Collection, from)
 }
 
-// Entry returns the entry with a sequence. It is ErrGone where the entry is
-// pruned, ErrNotFound where there was none.
+// Entry returns the entry with a sequence. The error is ErrGone for a pruned entry, ErrNotFound if there was none.
 func (v *View) Entry(seq uint64) (*Entry, error) {
 	if seq > 0 && seq <= v.Horizon {
 		return nil, fmt.Errorf("%w: entry %d of collection %q", ErrGone, seq, v.Name)
@@ -190,7 +188,7 @@ func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) {
 	return collections.LastEntry(v.tx, &v.Collection, topicSI)
 }
 
-// Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.
+// Quarantined reports whether a replica lacks an entry of a topic that could not be applied.
 func (v *View) Quarantined(topicSI fragment.Ref) (bool, error) {
 	row, err := v.tx.Get(v.SourceKey().LocatorKey(keys.TableQuarantine, topicSI))
 	return row != nil, err
@@ -217,9 +215,8 @@ func (v *View) OpenSnapshot(s *Snapshot) (files.File, error) {
 	return snapshots.Open(v.tx.Context(), s)
 }
 
-// Since iterates over the last entry of each topic among those that are not
-// before a time and behind the sequence after, ascending. It is ErrGone where
-// entries since then have been pruned.
+// Since iterates over the last entry of each topic, among those not before a time and after the sequence after,
+// ascending. If such entries were pruned, the error is ErrGone.
 func (v *View) Since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 	return v.titled(v.since(since, after))
 }
@@ -246,8 +243,7 @@ func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-// EntryOf returns the entry with an identifier. It is ErrGone where the entry is pruned,
-// ErrNotFound where there was none.
+// EntryOf returns the entry with an identifier. The error is ErrGone for a pruned entry, ErrNotFound if there was none.
 func (v *View) EntryOf(id uuid.UUID) (*Entry, error) {
 	_, seq, ok := v.SequenceOf(id)
 	none := fmt.Errorf("%w: entry %s of collection %q", ErrNotFound, id, v.Name)

@@ -8,10 +8,10 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ForgetAssigned takes from two maps, which were read on the same base, the subject identifiers that servers have
-// assigned to topics without one: from a map and a copy of it, or copies of different servers. They are made of ids,
-// which do not matter here, and become ids again. What the other map has an identifier of the same server beside stays:
-// there it tells topics apart.
+// ForgetAssigned removes the subject identifiers that servers have assigned to topics without one from two maps with
+// the same base: from a map and a copy of it, or copies of different servers. They are made of ids, which have no
+// meaning here, and become ids again. It keeps an identifier if the other map has another one of the same server for
+// the topic, because it distinguishes topics there.
 func ForgetAssigned(a, b *tmdm.TopicMap, base tmdm.Locator) {
 	inA, inB := assignedIn(a), assignedIn(b)
 	ofA, ofB := nameless(a, base), nameless(b, base)
@@ -56,7 +56,7 @@ func split(si tmdm.Locator) (sp, name string, ok bool) {
 	return sp, name, name != "" && fragment.ValidatePrefix(sp) == nil
 }
 
-// nameless returns the names that servers would give to the topics without subject identifiers.
+// nameless returns the names that servers would assign to the topics without subject identifiers.
 func nameless(tm *tmdm.TopicMap, base tmdm.Locator) map[string]bool {
 	names := map[string]bool{}
 	for t := range tm.Topics() {
@@ -81,7 +81,7 @@ func forget(tm *tmdm.TopicMap, base tmdm.Locator, own, other map[string][]assign
 		known := sp == fragment.UnidentifiedPrefix || defaultPrefix.MatchString(sp)
 		for _, one := range all {
 			id := base + "#" + tmdm.Locator(one.name)
-			// With another prefix, it shows only beside the map that has the id in its place.
+			// With another prefix, it is recognised only if the other map has the id in its place.
 			if !known && (!nameless["#"+one.name] || tm.ConstructByItemIdentifier(id) != nil) {
 				continue
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 )
 
-// Difference is what the two maps say of one topic, as far as it differs.
+// Difference holds the differing statements of the two maps about one topic.
 type Difference struct {
 	Topic string      `json:"topic,omitempty"` // an identifier; "": the topic map itself
 	Title string      `json:"title,omitempty"` // what people would call it
@@ -21,7 +21,7 @@ type Difference struct {
 	B     []Statement `json:"b,omitempty"` // only the second one does
 }
 
-// A Where says which of the maps has a topic.
+// A Where is the map, or maps, with a topic.
 type Where string
 
 // The values of Where.
@@ -31,10 +31,9 @@ const (
 	OnlyB Where = "b"
 )
 
-// Compare returns the differences between two maps that were read on the same
-// base, first those of the map itself, then topic by topic: in the order of a,
-// then what only b has. An association is compared with each of its players.
-// Both maps must be normalised. Topics have their titles in some languages, the best first.
+// Compare returns the differences between two maps with the same base, first those of the map itself, then topic by
+// topic: in the order of a, then topics of b only. It compares an association with each of its players. Both maps must
+// be normalised. Titles are in the first available of some languages.
 func Compare(a, b *tmdm.TopicMap, base tmdm.Locator, languages ...string) ([]Difference, error) {
 	c := newComparison(pairTopics(a, b), base)
 	c.title = func(t *tmdm.Topic) string { return Title(t, languages...) }
@@ -43,7 +42,7 @@ func Compare(a, b *tmdm.TopicMap, base tmdm.Locator, languages ...string) ([]Dif
 		return list, nil
 	}
 	// Topics without identifiers may have been paired with the wrong ones.
-	if ra, rb := a.Reifier(), b.Reifier(); ra != nil || rb != nil { // the canonical form lacks them
+	if ra, rb := a.Reifier(), b.Reifier(); ra != nil || rb != nil { // the canonical form omits them
 		if c.a.pair[ra] == 0 || c.a.pair[ra] != c.b.pair[rb] {
 			return list, nil
 		}
@@ -115,7 +114,7 @@ func (c *comparison) differences() []Difference {
 	return list
 }
 
-// subtract returns what only one of two descriptions says, in words for people.
+// subtract returns the statements of only one of two descriptions, in words for people.
 func (c *comparison) subtract(sayA, sayB func(writer) []part) (onlyA, onlyB []Statement) {
 	a, b := sayA(c.keysA), sayB(c.keysB)
 	left := make(map[part]int, len(b))
@@ -133,7 +132,7 @@ func (c *comparison) subtract(sayA, sayB func(writer) []part) (onlyA, onlyB []St
 	return c.wordsA.statements(without(sayA(c.wordsA), a, b)), c.wordsB.statements(without(sayB(c.wordsB), b, a))
 }
 
-// without returns those of words whose keys others lacks.
+// without returns the elements of words whose keys are not in others.
 func without(words, keys, others []part) []part {
 	count := make(map[part]int, len(others))
 	for _, s := range others {
@@ -171,10 +170,10 @@ func (c *comparison) labelB(t *tmdm.Topic) string {
 	return c.label(t)
 }
 
-// label returns what to call the topics of a pair, or a topic without one.
+// label returns a name for the topics of a pair, or for a single topic.
 func (c *comparison) label(topics ...*tmdm.Topic) string { return Label(c.base, topics...) }
 
-// unidentified is what a topic is called that has no identifier.
+// unidentified is the name of a topic without identifiers.
 const unidentified = "a topic without identifiers"
 
 // Label returns an identifier of topics that are one, rather one that all of
@@ -212,7 +211,7 @@ func short(base, l tmdm.Locator) string {
 	return string(l)
 }
 
-// Title returns the name by which t is called in some languages, the best first; "" where it has none.
+// Title returns the name of t in the first available of some languages; "" if it has none.
 func Title(t *tmdm.Topic, languages ...string) string {
 	if n := t.DisplayName(languages...); n != nil {
 		return n.Value()
@@ -220,7 +219,7 @@ func Title(t *tmdm.Topic, languages ...string) string {
 	return ""
 }
 
-// Languages returns those of a reader, the best first, and then that of most names of some maps, if there is one.
+// Languages returns a reader's languages, the best first, then that of most names in some maps, if any.
 func Languages(reader titles.Languages, maps ...*tmdm.TopicMap) titles.Languages {
 	count := titles.Count{}
 	for _, tm := range maps {

@@ -21,7 +21,7 @@ func newSide(tm *tmdm.TopicMap) *side {
 	return &side{tm: tm, pair: map[*tmdm.Topic]int{}, free: slices.Collect(tm.Topics()), marks: map[*tmdm.Topic]uint64{}}
 }
 
-// settle takes those that have pairs by now from the free topics.
+// settle removes paired topics from the free ones.
 func (s *side) settle() {
 	s.free = slices.DeleteFunc(s.free, func(t *tmdm.Topic) bool { return s.pair[t] > 0 })
 }
@@ -39,7 +39,7 @@ func pairTopics(a, b *tmdm.TopicMap) *pairing {
 	p.by((*tmdm.Topic).SubjectIdentifiers, (*tmdm.TopicMap).TopicBySubjectIdentifier)
 	p.by((*tmdm.Topic).SubjectLocators, (*tmdm.TopicMap).TopicBySubjectLocator)
 	p.sure = len(p.a.free) == 0 && len(p.b.free) == 0
-	// Item identifiers come after statements: software that writes documents may number them anew each time.
+	// Item identifiers come after statements, because programs may renumber them with each document.
 	p.alike(false)
 	p.by((*tmdm.Topic).ItemIdentifiers, byItem)
 	p.by((*tmdm.Topic).ItemIdentifiers, (*tmdm.TopicMap).TopicBySubjectIdentifier)
@@ -78,11 +78,10 @@ func (p *pairing) join(a, b *tmdm.Topic) {
 // chains.
 const maxRounds = 30
 
-// alike pairs the free topics of which the same is said, and nothing the same
-// of others. Each pair can make its neighbours alike, and each round tells apart
-// what has different neighbours (the refinement of colours known from graph
-// isomorphism), so it goes on until nothing more comes of it. In the end, with
-// all set, topics that are still alike are paired in their order.
+// alike pairs free topics with equal statements, if no others have the same. Each pair can make its neighbours equal,
+// and each round distinguishes topics with different neighbours (the refinement of colours known from graph
+// isomorphism), so it repeats until nothing changes. With all set, it finally pairs topics that are still equal in
+// their order.
 func (p *pairing) alike(all bool) {
 	classes := 0
 	for range maxRounds {

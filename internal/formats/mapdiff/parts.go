@@ -10,13 +10,13 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Part is a part of a statement in words. So that pages can show values as text and call topics by their names, each
-// has a part of its own.
+// Part is a part of a statement in words. Values and topics are separate parts, so that pages can show values as text
+// and topics by name.
 type Part struct {
 	Kind PartKind
-	Text string // of a value: itself, without quotes; else as in [Statement.Text]
+	Text string // a value without quotes; else as in [Statement.Text]
 
-	// Identifier is that of a topic, in full; "" where it has none.
+	// Identifier is the full identifier of a topic; "" if it has none.
 	Identifier tmdm.Locator
 }
 
@@ -32,15 +32,15 @@ const (
 	Address                  // a locator that identifies the topic
 )
 
-// A part begins with a mark, which is its kind, and ends with another one. No text has these characters: values are
-// quoted, and locators have none.
+// A part begins with a mark, which is its kind, and ends with another one. No text contains these characters, because
+// values are quoted, and locators do not have them.
 const endOfPart = '\x1f'
 
 func marked(kind PartKind, text string) string { return string(rune(kind)) + text + string(endOfPart) }
 
 func quoted(value string) string { return marked(Value, strconv.Quote(value)) }
 
-// statements makes statements for people of what was compared.
+// statements makes statements for people from compared parts.
 func (w writer) statements(parts []part) (all []Statement) {
 	for _, s := range parts {
 		parts := w.parts(s.text)
@@ -58,8 +58,8 @@ func (w writer) statements(parts []part) (all []Statement) {
 	return all
 }
 
-// Call has statements call topics, of which they say identifiers, as a function does. Where it returns "", the
-// identifier stays. Statements that a topic has an identifier that says nothing are left out.
+// Call replaces topics in statements, which are named by identifiers, by the names that a function returns. If it
+// returns "", the identifier is kept. It drops statements that a topic has a meaningless identifier.
 func Call(list []Statement, call func(tmdm.Locator) (string, error)) (called []Statement, err error) {
 	for _, s := range list {
 		var text strings.Builder

@@ -9,14 +9,14 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Statement is one thing that a map says of a topic.
+// Statement is one statement of a map about a topic.
 type Statement struct {
 	Kind  Kind   `json:"kind"`
 	Text  string `json:"text"` // in words, the kind included
 	Parts []Part `json:"-"`    // the same in parts
 }
 
-// part is a statement as it is compared. Marks in the text tell parts from each other.
+// part is a statement for comparison. Marks in the text separate its parts.
 type part struct {
 	kind Kind
 	text string
@@ -37,22 +37,21 @@ const (
 	Reifier           Kind = "reifier" // of the topic map
 )
 
-// writer puts statements into words. How it calls other topics depends on what
-// the words are for: to be compared, or to be read.
+// writer puts statements into words. Its names of topics depend on the purpose: comparison, or display.
 type writer struct {
 	call func(*tmdm.Topic) string
 	base tmdm.Locator // of shortened identifiers
 
-	// large remembers associations with many roles, which are not told in full
-	// for each of their players; nil where the words are to be read.
+	// large caches associations with many roles, which are not described in full for each of their players; nil for
+	// display.
 	large map[*tmdm.Association]string
 }
 
-// manyRoles is up to how many roles an association is told in full.
+// manyRoles is the number of roles up to which an association is described in full.
 const manyRoles = 16
 
 // topic returns all statements about t: identifiers, names, occurrences, types, and the associations in which it plays.
-// That it has instances is said of those. The order does not depend on how topics are called.
+// Type-instance associations belong to the instance. The order does not depend on names of topics.
 func (w writer) topic(t *tmdm.Topic) []part {
 	var list []part
 	add := func(k Kind, format string, args ...any) {
@@ -75,7 +74,7 @@ func (w writer) topic(t *tmdm.Topic) []part {
 		add(Occurrence, "occurrence %s%s of type %s%s%s", quoted(o.Value()), datatype(o.Datatype()), w.call(o.Type()),
 			w.scope(o), w.reified(o))
 	}
-	var inLarge map[*tmdm.Association][]string // what t plays in those
+	var inLarge map[*tmdm.Association][]string // the parts of t in those
 	for _, r := range t.RolesPlayed() {
 		a := r.Association()
 		if len(a.Roles()) > manyRoles {
@@ -104,7 +103,7 @@ func (w writer) topic(t *tmdm.Topic) []part {
 	return list
 }
 
-// summary says which association of many roles it is.
+// summary identifies an association with many roles.
 func (w writer) summary(a *tmdm.Association) string {
 	if w.large == nil {
 		return fmt.Sprintf("association of type %s with %d roles%s%s", w.call(a.Type()), len(a.Roles()), w.scope(a),
@@ -132,7 +131,7 @@ func (w writer) topicMap(tm *tmdm.TopicMap) []part {
 	return list
 }
 
-// reifies returns what t stands for, or "".
+// reifies returns the description of the item that t reifies, or "".
 func (w writer) reifies(t *tmdm.Topic) string {
 	switch c := t.Reified().(type) {
 	case *tmdm.TopicMap:

@@ -1,5 +1,5 @@
-// Package memory is an engine that keeps its rows in the process, until the last who has it
-// lets go of it. Several stores of one process can share it.
+// Package memory is an engine that keeps its rows in the process until its last user closes it. Several stores of one
+// process can share it.
 package memory
 
 import (
@@ -21,7 +21,7 @@ type Engine struct {
 	closed  bool
 }
 
-// state is never changed: each write makes another, which shares what is the same.
+// state is immutable: each write makes another one, which shares unchanged parts.
 type state struct {
 	rows    *btree.Map[string, []byte]
 	version kv.Version        // without the era
@@ -140,7 +140,7 @@ func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 			r.rows.Reverse(step)
 		default:
 			r.rows.Descend(string(last), func(key string, value []byte) bool {
-				return key == string(last) || step(key, value) // which is behind them
+				return key == string(last) || step(key, value) // which follows them
 			})
 		}
 	}

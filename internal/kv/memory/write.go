@@ -16,12 +16,12 @@ type writer struct {
 	bulk   bool
 	since  kv.Version // unless bulk
 	leads  kv.Version
-	narrow []uint32 // the keyspaces on which the commit depends, besides those that it changes; nil: on all
+	narrow []uint32 // the keyspaces of the commit's condition, besides those that it changes; nil: all
 
 	changes []kv.Row // a nil value removes the row
 }
 
-// mostChanges is how many changes of a bulk are kept until they show.
+// mostChanges is the number of changes of a bulk that are kept until they are visible.
 const mostChanges = 1000
 
 // Begin implements [kv.Engine].
@@ -76,7 +76,7 @@ func (w *writer) spaces() map[uint32]bool {
 	return all
 }
 
-// advance makes the version that of the state to which the commit leads, if what it depends on is still so.
+// advance sets the version of the state after the commit, if its conditions still hold.
 func (w *writer) advance(s *state) error {
 	changes := w.spaces()
 	if w.narrow == nil {

@@ -16,8 +16,8 @@ type passing struct {
 	decoder, classes, other fragment.Decoder
 
 	atTopics bool             // they are being yielded
-	walk     *associationWalk // meanwhile, once somebody asks for classes
-	last     fragment.Ref     // for whose
+	walk     *associationWalk // reads classes in parallel, once requested
+	last     fragment.Ref     // the instance of the last request
 }
 
 // Topics implements [fragment.Source].
@@ -36,8 +36,8 @@ func (p *passing) end() {
 	p.atTopics, p.walk = false, nil
 }
 
-// AssociationsOf implements [fragment.Source]. Classes that are asked for topic by topic are read in one go beside
-// the topics: to look for those of each takes several times as long.
+// AssociationsOf implements [fragment.Source]. It reads classes requested topic by topic in one pass next to the
+// topics, because a look-up for each takes several times as long.
 func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		if part != fragment.AsInstance || !p.atTopics || player <= p.last {
@@ -68,8 +68,8 @@ func (p *passing) Associations() iter.Seq2[*fragment.Association, error] {
 	return p.associations(p.other.Association)
 }
 
-// isLeast reports whether the player of an association row is the least of the association, or what is wrong with the
-// row will be found out by decoding it. prefix is what the keys of all begin with.
+// isLeast reports whether the player of an association row is the least of the association, or the row is damaged,
+// which decoding will report. prefix is the common key prefix.
 func isLeast(r row, prefix []byte) bool {
 	record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
 	if !inline {

@@ -6,14 +6,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Reading is a State that is only read. It knows whether it is plain, for which one that changes would have to look at
-// what is not written yet.
+// Reading is a State that is only read. Only such a State knows whether it is plain, because otherwise unwritten
+// changes would have to be examined, too.
 type Reading struct{ State }
 
 // Read returns the records of a generation of a source, to be read.
 func Read(t *txn.Tx, id keys.Source) Reading { return Reading{In(t, id)} }
 
-// IsPlain implements [merge.Plain]. No record that is stored has a role twice: who reads documents unites these.
+// IsPlain implements [merge.Plain]. No stored record has a role twice, because readers of documents merge these.
 func (s Reading) IsPlain() (bool, error) {
 	prefix := s.id.Key(keys.TableIdentifier)
 	for r, err := range s.tx.Scan(prefix, nil) {

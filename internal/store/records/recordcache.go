@@ -11,30 +11,28 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Cached are the records of a collection that is published to. Changes
-// mention the same few topics again and again, so what is read is decoded once. It is safe for concurrent use as
-// long as nothing is written.
+// Cached are the records of a collection during a publication. Because changes mention the same few topics repeatedly,
+// it decodes each record once. It is safe for concurrent use while nothing is written.
 type Cached struct {
 	State
 
 	mu     sync.Mutex
-	topics map[fragment.Ref]*fragment.Topic    // by any subject identifier; nil: there is none
+	topics map[fragment.Ref]*fragment.Topic    // by any subject identifier; nil: no such topic
 	lists  map[playing][]*fragment.Association // all of one
-	large  map[string]*fragment.Association    // by the keys of their rows: those that stand with one of their players
+	large  map[string]*fragment.Association    // by row key: those stored with one of their players
 	roles  int                                 // of large
 }
 
 // Cache returns records that are decoded once.
 func Cache(s State) *Cached { return &Cached{State: s} }
 
-// playing is a way in which a topic takes part in associations.
+// playing is a topic with the part that it takes in associations.
 type playing struct {
 	player fragment.Ref
 	part   fragment.Part
 }
 
-// mostDecoded is how many topics are kept, and in how many lists of associations
-// that have as many at most as txn.FewRows.
+// mostDecoded is the number of topics that are cached, and of lists with at most txn.FewRows associations.
 const mostDecoded = 10_000
 
 // Topic implements [fragment.Source].
@@ -105,8 +103,7 @@ func (s *Cached) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Se
 	}
 }
 
-// decoded is State.association for associations that have other players, too, who
-// may be asked for.
+// decoded is State.association for associations with other players, which may be requested later.
 func (s *Cached) decoded(r row, part fragment.Part) (*fragment.Association, error) {
 	if !elsewhere(r) {
 		return s.association(r, part)
@@ -130,8 +127,7 @@ func (s *Cached) decoded(r row, part fragment.Part) (*fragment.Association, erro
 	return a, err
 }
 
-// mostRoles is how many roles the associations have at most that are kept for their
-// other players.
+// mostRoles is the maximum number of roles of the associations that are cached for their other players.
 const mostRoles = 200_000
 
 func (s *Cached) makeRoom() {
@@ -144,8 +140,7 @@ func (s *Cached) makeRoom() {
 	}
 }
 
-// What changes a topic leaves the associations as they are, and the other way
-// round: most changes are of topics alone.
+// A change of a topic does not affect cached associations, and vice versa, because most changes are of topics alone.
 
 // PutTopic implements [merge.State].
 func (s *Cached) PutTopic(t *fragment.Topic) error {

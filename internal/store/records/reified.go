@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// reifiedIn iterates over what of the records of one table has something that is reified in it.
+// reifiedIn iterates over the parts of the records of one table with reified items.
 func reifiedIn[T any](s State, table byte, part func(fragment.Record) T) iter.Seq2[T, error] {
 	all := s.named(s.id.ReifiedIn(table), func(key []byte) []byte { return key[keys.SourceSize:] })
 	return seq.Map(all, func(r fragment.Record) (T, error) { return part(r), nil })
@@ -47,7 +47,7 @@ func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[frag
 	})
 }
 
-// RecordAt returns the record to which a row of the topics or the associations leads; none where there is no such row.
+// RecordAt returns the record of a row of the topics or the associations; none if there is no such row.
 func (s State) RecordAt(key []byte) (found fragment.Record, err error) {
 	value, err := s.tx.Get(key)
 	switch {

@@ -26,12 +26,12 @@ func NextNumber(ctx context.Context, rows *txn.DB, note func(*txn.Tx, uint32) er
 	return n, err
 }
 
-// Delete removes all that belongs to a generation, also where ctx ends: nothing names it any more.
+// Delete removes all rows of a generation that nothing names any more, even if ctx ends.
 func Delete(ctx context.Context, engine kv.Engine, id keys.Source) error {
 	return engine.DeletePrefix(context.WithoutCancel(ctx), id.Prefix())
 }
 
-// DeleteSpace removes all that belongs to a number that nothing names any more, also where ctx ends.
+// DeleteSpace removes all rows of a number that nothing names any more, even if ctx ends.
 func DeleteSpace(ctx context.Context, engine kv.Engine, number uint32) error {
 	return engine.DeletePrefix(context.WithoutCancel(ctx), keys.Space(number))
 }

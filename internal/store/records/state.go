@@ -39,10 +39,10 @@ const (
 	rowElsewhere = 1 // the player with which the record is stored follows
 )
 
-// Tx returns what the records are read and written with.
+// Tx returns the transaction of the records.
 func (s State) Tx() *txn.Tx { return s.tx }
 
-// ID names the generation whose records they are.
+// ID returns the generation of the records.
 func (s State) ID() keys.Source { return s.id }
 
 // Topic implements [fragment.Source].
@@ -114,7 +114,7 @@ func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 func (s State) associations(decode decoding, types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	prefix := s.id.Key(keys.TableAssociation)
 	return seq.Map(s.tx.ScanInPlace(prefix, nil), func(r row) (*fragment.Association, error) {
-		if !isLeast(r, prefix) { // it comes with the least of its players
+		if !isLeast(r, prefix) { // it comes with its least player
 			return nil, seq.ErrSkip
 		}
 		record, err := s.stored(r, fragment.AsPlayer)
@@ -153,11 +153,11 @@ func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 	return decoding(fragment.UnmarshalAssociation).decode(key, record)
 }
 
-// changing has what follows from a record come, or go.
+// changing adds or removes the rows derived from a record.
 type changing struct {
 	State
 	count *counting
-	step  int // 1: it comes, -1: it goes
+	step  int // 1: add, -1: remove
 }
 
 func (s State) changing(step int) changing { return changing{s, s.counting(), step} }
@@ -184,14 +184,13 @@ func (c changing) item(e statedigest.Entry) error {
 	return c.count.bound()
 }
 
-// topic has all that follows from a topic come or go. record is its stored form.
+// topic adds or removes all rows derived from a topic. record is its stored form.
 func (c changing) topic(t *fragment.Topic, record []byte) error {
 	c.digest().topics += c.step
 	return topicFollows(c.id, t, record, c)
 }
 
-// PutTopic implements [merge.State]. It writes what differs from the record that
-// is there.
+// PutTopic implements [merge.State]. It writes the differences from the existing record.
 func (s State) PutTopic(t *fragment.Topic) error {
 	record := fragment.MarshalTopic(t)
 	if same, err := s.topicGoes(t.TopicSI(), record); same || err != nil {
@@ -206,7 +205,7 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 	return err
 }
 
-// topicGoes has a topic go, unless the record that is there is the same as the one that comes.
+// topicGoes removes a topic, unless its record equals the new one.
 func (s State) topicGoes(ref fragment.Ref, comes []byte) (same bool, err error) {
 	before, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, ref))
 	if same = before != nil && bytes.Equal(before, comes); same || before == nil || err != nil {
@@ -219,8 +218,7 @@ func (s State) topicGoes(ref fragment.Ref, comes []byte) (same bool, err error) 
 	return false, s.changing(-1).topic(old, before)
 }
 
-// PutAssociation implements [merge.State]. It writes what differs from the record
-// that is there.
+// PutAssociation implements [merge.State]. It writes the differences from the existing record.
 func (s State) PutAssociation(a *fragment.Association) error {
 	record := fragment.MarshalAssociation(a)
 	if same, err := s.associationGoes(a, record); same || err != nil {
@@ -248,8 +246,7 @@ func (s State) associationGoes(a *fragment.Association, comes []byte) (same bool
 	return false, associationFollows(s.id, old, before, s.changing(-1))
 }
 
-// like returns the stored record of the association with the key of a, and the
-// key of its row; nil if there is none.
+// like returns the stored record of the association with the key of a, and the key of its row; nil if there is none.
 func (s State) like(a *fragment.Association) (key, record []byte, err error) {
 	for _, part := range partsOf(a) {
 		key := s.likeKey(a, part)
@@ -276,7 +273,7 @@ func partsOf(a *fragment.Association) []fragment.Part {
 	return []fragment.Part{fragment.AsPlayer}
 }
 
-// likeKey returns the key of the row of the association with the key of a, if its first player takes part in that way.
+// likeKey returns the key of the row of the association with the key of a, if its first player takes that part.
 func (s State) likeKey(a *fragment.Association, part fragment.Part) []byte {
 	return s.id.AssociationKey(a.Players()[0], part, a.Key())
 }

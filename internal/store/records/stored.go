@@ -30,10 +30,10 @@ func (s State) storedAssociations() *associationWalk {
 	return w
 }
 
-// associationWalk goes through the rows of all associations once.
+// associationWalk reads the rows of all associations once.
 type associationWalk struct {
 	State
-	prefix int // length of what the keys begin with
+	prefix int // length of the common key prefix
 	next   func() (row, error, bool)
 	stop   func()
 
@@ -47,7 +47,7 @@ type associationWalk struct {
 	association fragment.StoredAssociation
 }
 
-// begin goes to the first row from a key on.
+// begin seeks the first row from a key on.
 func (w *associationWalk) begin(from []byte) {
 	w.next, w.stop = iter.Pull2(w.tx.ScanInPlace(w.id.Key(keys.TableAssociation), from))
 	w.step()
@@ -68,7 +68,7 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 	w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key)}
 	if !elsewhere(w.row) {
 		w.association.Record, err = w.stored(w.row, part)
-		// it comes with the least of its players, if it is there
+		// it comes with its least player, if that exists
 	} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] {
 		_, err = w.stored(w.row, part)
 		w.givenRecords[recordKey] = true
@@ -76,7 +76,7 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 	return &w.association, err
 }
 
-// class returns the record of the next association that says of what the player is an instance, or nil.
+// class returns the record of the next type-instance association of an instance, or nil.
 func (w *associationWalk) class(instance fragment.Ref) ([]byte, error) {
 	part, key, err := w.find(instance)
 	if key == nil || err != nil || part != fragment.AsInstance {
@@ -86,7 +86,7 @@ func (w *associationWalk) class(instance fragment.Ref) ([]byte, error) {
 	return w.stored(w.row, part)
 }
 
-// find goes to the next row that belongs to the player. key is nil where there is none.
+// find advances to the next row of the player. key is nil if there is none.
 func (w *associationWalk) find(player fragment.Ref) (part fragment.Part, key []byte, err error) {
 	if w.given {
 		w.given = false
@@ -112,8 +112,7 @@ func (w *associationWalk) find(player fragment.Ref) (part fragment.Part, key []b
 	return 0, nil, w.err
 }
 
-// fewInstances is how many rows of a class cost less to pass over one by one than
-// to begin anew behind them.
+// fewInstances is the number of rows of a class up to which passing over them singly costs less than seeking.
 const fewInstances = 100
 
 // skip passes over a row of a class, or over all that are left of it.
@@ -128,8 +127,7 @@ func (w *associationWalk) skip(class []byte) {
 	w.begin(behind)
 }
 
-// splitPlaying takes the key of an association row apart, behind what names the
-// source.
+// splitPlaying parses the key of an association row, after the source.
 func splitPlaying(key []byte) (player []byte, part fragment.Part, digest []byte, ok bool) {
 	end := len(key) - len(fragment.AssociationKey{}) - 2
 	if end < 0 || key[end] != 0 {
@@ -138,7 +136,7 @@ func splitPlaying(key []byte) (player []byte, part fragment.Part, digest []byte,
 	return key[:end], fragment.Part(key[end+1]), key[end+2:], true
 }
 
-// elsewhere reports whether an association row only says where the record is.
+// elsewhere reports whether an association row only has the place of the record.
 func elsewhere(r row) bool { return len(r.Value) > 0 && r.Value[0] == rowElsewhere }
 
 // recordKey returns the key of the row with the record of an association row that has it

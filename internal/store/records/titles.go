@@ -9,13 +9,13 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Title returns the title of the topic with a TopicSI for a reader of some languages, "" where there is none.
+// Title returns the title of the topic with a TopicSI for a reader of some languages, "" if there is none.
 func (s State) Title(topicSI fragment.Ref, languages ...string) (string, error) {
 	t := s.Titles(languages...)
 	return t.alone(topicSI)
 }
 
-// Titles finds the titles of topics. Those of which the TopicSIs ascend come with one walk over the rows.
+// Titles finds the titles of topics. For ascending TopicSIs, one pass over the rows suffices.
 type Titles struct {
 	state State
 	names fragment.Names
@@ -29,11 +29,11 @@ type Titles struct {
 
 // The limits of walking.
 const (
-	mostPassed = 8  // rows between two topics that are asked for
+	mostPassed = 8  // rows between two requested topics
 	mostMissed = 16 // topics that were not found by that
 )
 
-// Titles returns what finds the titles of topics. It is to be closed.
+// Titles returns a reader of the titles of topics. The caller must close it.
 func (s State) Titles(languages ...string) *Titles {
 	return &Titles{state: s, names: fragment.Names{In: s, Languages: languages}}
 }

@@ -1,9 +1,9 @@
-// Package rejections hides single claims of sources in the merged view of a node. A rejection is a row of
-// its own: what the source says, and what is proven of it, stay as they are.
+// Package rejections hides single claims of sources in the merged view of a node. A rejection is a separate row: the
+// source's records, and their proofs, are unchanged.
 //
-// A claim is named by what makes its statement equal to another, in the source's own references. So a
-// rejection holds for later versions and generations of the source as well. It has no effect while the
-// source does not state the claim.
+// A claim is identified by the properties that determine the equality of its statement, in the source's own references.
+// So a rejection also applies to later versions and generations of the source. It has no effect while the source does
+// not state the claim.
 package rejections
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Kind says what is claimed.
+// Kind is the kind of a claim.
 type Kind string
 
 // The kinds of claims.
@@ -85,8 +85,8 @@ func OfLocator(topic fragment.Ref, sl tmdm.Locator) Claim {
 	return Claim{Kind: Locator, Topic: topic, Value: string(sl)}
 }
 
-// Key returns what tells the claim from others of its source. That two identifiers are of one topic is the
-// same claim whichever of them is the TopicSI.
+// Key returns the identity of the claim within its source. The claim that two identifiers are of one topic has the same
+// key whichever of them is the TopicSI.
 func (c *Claim) Key() string {
 	switch c.Kind {
 	case Name:
@@ -107,8 +107,8 @@ func (c *Claim) Key() string {
 	return hashed(c.Kind, string(c.Topic), c.Value)
 }
 
-// IsValue reports whether a value is the one that a person has given: as it is, or as it is printed, with escapes of
-// what cannot be seen, such as no-break spaces.
+// IsValue reports whether a value is the one that a person gave: unchanged, or as printed, with escapes for invisible
+// characters, such as no-break spaces.
 func IsValue(value, given string) bool {
 	printed := strconv.Quote(value)
 	return value == given || given == printed || given == printed[1:len(printed)-1]
@@ -163,7 +163,7 @@ func (c *Claim) StatedBy(src fragment.Source) (bool, error) {
 	return false, nil
 }
 
-// directory is what a source can be as well: one that finds an association by its key.
+// directory may be implemented by a source that finds an association by its key.
 type directory interface {
 	HasAssociation(a *fragment.Association) (bool, error)
 }
@@ -187,7 +187,7 @@ func (c *Claim) associationStatedBy(src fragment.Source) (bool, error) {
 	return false, nil
 }
 
-// OfTopic iterates over what the record of a topic claims.
+// OfTopic iterates over the claims of a topic's record.
 func OfTopic(t *fragment.Topic) iter.Seq[Claim] {
 	return func(yield func(Claim) bool) {
 		ref := t.TopicSI()
@@ -220,7 +220,7 @@ func OfTopic(t *fragment.Topic) iter.Seq[Claim] {
 	}
 }
 
-// String says what is claimed, for people.
+// String describes the claim for people.
 func (c *Claim) String() string {
 	scope := ""
 	for _, theme := range c.Scope {
@@ -250,7 +250,7 @@ func (c *Claim) String() string {
 	return fmt.Sprintf("%s %s of %s", c.Kind, tmdm.Locator(c.Value), c.Topic)
 }
 
-// maxShown is how much of a value is shown to people, in characters.
+// maxShown is the number of characters of a value that are shown to people.
 const maxShown = 200
 
 func short(value string) string {

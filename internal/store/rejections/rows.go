@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Rejection says that a claim of a source is not to show in this node's merged view.
+// Rejection hides a claim of a source in this node's merged view.
 type Rejection struct {
 	Claim
 	Reason string    `json:"reason,omitempty"`
@@ -20,8 +20,8 @@ func key(source uint32, c *Claim) []byte {
 	return append(keys.Own(source).Key(keys.TableRejection), c.Key()...)
 }
 
-// Add writes a rejection of a claim of the subscription with a number. It takes the place of an earlier one
-// of the same claim, whose reason stays where there is no new one.
+// Add writes a rejection of a claim of the subscription with a number. It replaces an earlier one of the same claim,
+// whose reason is kept if there is no new one.
 func Add(t *txn.Tx, source uint32, r Rejection) error {
 	at := key(source, &r.Claim)
 	if r.Reason == "" {
@@ -59,7 +59,7 @@ func Read(t *txn.Tx, source uint32) (all []Rejection, err error) {
 	return all, nil
 }
 
-// Apply returns what a source says, less what is rejected of it: from itself, where nothing is.
+// Apply returns the source without its rejected claims; the source itself if there are none.
 func Apply(t *txn.Tx, source uint32, from fragment.Source) (fragment.Source, error) {
 	all, err := Read(t, source)
 	if len(all) == 0 || err != nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Source is what a source says, less what of it is rejected. What is rejected is as if it had not been said:
-// an identifier no longer leads to its topic. Topics keep their TopicSIs.
+// Source is a source without its rejected claims. It behaves as if these were never stated: a rejected identifier no
+// longer leads to its topic. Topics keep their TopicSIs.
 //
-// It is a [fragment.Identifier] and [merge.Reified] too. It does not have the stored forms of the records.
+// It implements [fragment.Identifier] and [merge.Reified], too, but has no stored forms of the records.
 type Source struct {
 	from fragment.Source
 	all  []Rejection
 
 	rejected map[string]bool       // by the keys of claims
-	topics   map[fragment.Ref]bool // of whose records something may be rejected
+	topics   map[fragment.Ref]bool // whose records may have rejected claims
 	players  map[fragment.Ref]bool // the players of the first roles of rejected associations
 }
 
-// Without returns what a source says, less the claims that are rejected.
+// Without returns a source without its rejected claims.
 func Without(from fragment.Source, all []Rejection) *Source {
 	s := &Source{from, all, map[string]bool{}, map[fragment.Ref]bool{}, map[fragment.Ref]bool{}}
 	for i := range all {
@@ -39,10 +39,10 @@ func Without(from fragment.Source, all []Rejection) *Source {
 	return s
 }
 
-// Rejections returns what is rejected.
+// Rejections returns the rejections.
 func (s *Source) Rejections() []Rejection { return s.all }
 
-// All returns all that the source says, what is rejected as well.
+// All returns the source with its rejected claims.
 func (s *Source) All() fragment.Source { return s.from }
 
 func (s *Source) rejects(c Claim) bool { return s.rejected[c.Key()] }
@@ -66,7 +66,7 @@ func (s *Source) identity(id *fragment.Identity) *fragment.Identity {
 	return &left
 }
 
-// topic returns what is left of a record, which others may share.
+// topic returns the remaining part of a record, which may be shared.
 func (s *Source) topic(t *fragment.Topic) *fragment.Topic {
 	if t == nil || !s.topics[t.TopicSI()] {
 		return t
@@ -138,7 +138,7 @@ func (s *Source) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error)
 // Topics implements [fragment.Source].
 func (s *Source) Topics() iter.Seq2[*fragment.Topic, error] { return s.topicsOf(s.from.Topics(), nil) }
 
-// topicsOf iterates over what is left of records, if accept, where it is given, accepts it.
+// topicsOf iterates over the remaining parts of records that accept accepts; nil: all.
 func (s *Source) topicsOf(all iter.Seq2[*fragment.Topic, error],
 	accept func(*fragment.Topic) bool) iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {

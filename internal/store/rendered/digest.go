@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Digest is what tells whether data are what they should be.
+// Digest is the length and the hashes of data.
 type Digest struct {
 	Length int64
 	MD5    [md5.Size]byte
@@ -24,14 +24,14 @@ func DigestOf(data []byte) Digest {
 	return Digest{int64(len(data)), md5.Sum(data), sha256.Sum256(data)}
 }
 
-// Digester computes the digest of what is written to it.
+// Digester computes the digest of the bytes written to it.
 type Digester struct {
 	length int64
 	md5    hash.Hash
 	sha256 hash.Hash
 }
 
-// NewDigester returns a Digester to which nothing was written.
+// NewDigester returns a Digester without data.
 func NewDigester() *Digester { return &Digester{md5: md5.New(), sha256: sha256.New()} }
 
 // Write adds data. It never fails.
@@ -42,7 +42,7 @@ func (d *Digester) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Digest returns the digest of what was written.
+// Digest returns the digest of the written bytes.
 func (d *Digester) Digest() Digest {
 	return Digest{d.length, [md5.Size]byte(d.md5.Sum(nil)), [sha256.Size]byte(d.sha256.Sum(nil))}
 }

@@ -1,3 +1,2 @@
-// Package rendered says in which forms fragments, records and snapshots are available, and has the digests of their
-// bytes.
+// Package rendered defines the forms of fragments, records and snapshots, and the digests of their bytes.
 package rendered

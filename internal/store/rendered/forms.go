@@ -13,21 +13,21 @@ var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
 // Snapshot is the form in which snapshots are stored. It carries all, and the others are made of it.
 const Snapshot = xtm.V21
 
-// Version is the number of the way in which fragments and records are written. What has an address has the same bytes
-// for good, and its ETag is made of this number: a change of the bytes needs a new one.
+// Version is the version of the output of fragments and records. An address always has the same bytes, and its ETag
+// contains this version: a change of the bytes needs a new version.
 const Version = First
 
-// First is the version of all that states none.
+// First is the version if none is stated.
 const First = 1
 
-// Knows reports whether this program writes in the way with a number.
+// Knows reports whether this program supports a version.
 func Knows(version uint64) bool { return version == Version }
 
 // MaxSmall is the size in bytes up to which a document is made in memory, kept and described. A larger one is made in a
 // file.
 const MaxSmall = 256 << 10
 
-// ErrLarge says that a document is larger than [MaxSmall].
+// ErrLarge is the error for a document larger than [MaxSmall].
 var ErrLarge = errors.New("the document is large")
 
 // Small is a document in memory. Writing more than [MaxSmall] bytes is [ErrLarge].

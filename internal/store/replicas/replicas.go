@@ -1,4 +1,4 @@
-// Package replicas makes the log of a replica of what the feed of its origin says.
+// Package replicas makes the log of a replica from the feed of its origin.
 package replicas
 
 import (
@@ -27,8 +27,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be
-// served on.
+// ErrNotReplicable is the error for a source whose server is not TMShare in Go, so that its log cannot be served.
 var ErrNotReplicable = errors.New(
 	"the source cannot be replicated, as its entries do not name their places in a log: follow it by \"subscribe\", " +
 		"and \"derive\" a collection of it")
@@ -42,8 +41,8 @@ func EpochOf(feedID string) (uuid.UUID, error) {
 	return epoch, nil
 }
 
-// Begin sets what is known of a log before its first entry. It has a time, since the feeds of a collection without
-// entries state one too.
+// Begin sets the properties of a log before its first entry. It has a time, because the feeds of an empty collection
+// state one, too.
 func Begin(c *collections.Collection, s *sources.Subscription) {
 	c.SP, c.Created, c.Updated = s.SP, time.Unix(0, 0), s.Staging.Mark.Updated
 	if c.Updated.IsZero() { // there is no snapshot
@@ -71,7 +70,7 @@ func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(st
 
 func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
-// SourceOf returns what a fragment says.
+// SourceOf returns the records of a fragment.
 func SourceOf(f *fragment.Fragment) (fragment.Source, error) {
 	source := &merge.Memory{}
 	return source, merge.Apply(source, f)
@@ -120,7 +119,7 @@ func differing(c *collections.Collection, state, applied fragment.Source, e *col
 	return there.Bytes(), nil
 }
 
-// Shown returns what a fragment says that is kept with an entry.
+// Shown returns the records of a fragment that is stored with an entry.
 func Shown(ctx context.Context, c *collections.Collection, e *collections.Entry, kept []byte) (fragment.Source, error) {
 	var applied fragment.Source
 	f, err := fragment.Read(ctx, bytes.NewReader(kept), xtm.Options{Base: tmdm.Locator(c.SP)}, e.TopicSI)
@@ -146,7 +145,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	switch {
 	case seq <= c.Head:
 		return nil, nil
-	case c.Head == 0 && seq > 1: // the origin keeps nothing that was before
+	case c.Head == 0 && seq > 1: // the origin keeps no earlier history
 		c.Horizon, c.HorizonTime, c.Replica.Partial = seq-1, l.Updated.Add(-time.Microsecond), true
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name,
@@ -161,7 +160,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 		TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted,
 		Covered: l.Covered, Commit: l.Commit, Omits: l.Omits, Digest: l.Digest}
 	if l.Title == (&collections.Entry{TopicSI: l.TopicSI}).Label() {
-		e.Title = string(l.TopicSI) // the topic has no name: what the feed calls it follows from the identifier
+		e.Title = string(l.TopicSI) // the topic has no name: the feed's title follows from the identifier
 	}
 	if l.Rendering != rendered.First {
 		e.Rendering = l.Rendering
@@ -199,14 +198,13 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 	if err != nil {
 		return err
 	}
-	if root == stated.Root { // else some of the leaves are not known: the origin has pruned its log
+	if root == stated.Root { // otherwise some leaves are unknown: the origin has pruned its log
 		c.Replica.Checkpoint, c.Replica.Key = checkpoint.Note(s.Checkpoint), s.Key
 	}
 	return nil
 }
 
-// Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later
-// entry supersedes.
+// Unresolved returns the live entries whose TopicSI no topic has any more, and that no later entry supersedes.
 func Unresolved(t *txn.Tx, c *collections.Collection,
 	entries []sources.Logged) (unresolved []*sources.Logged, err error) {
 	state := records.In(t, c.SourceKey())

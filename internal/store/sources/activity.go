@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Activity is what was done with a source at one time, for the people who look
-// after a node. The last [MaxActivities] are kept.
+// Activity is an activity of a source at one time, for operators. The last [MaxActivities] are kept.
 type Activity struct {
 	Time    time.Time       `json:"time"` // by this node's clock
 	Source  string          `json:"source"`
@@ -28,7 +27,7 @@ type ActivityEntry struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// ActivityKind says what was done.
+// ActivityKind is the kind of an activity.
 type ActivityKind string
 
 // The kinds of activities.
@@ -39,7 +38,7 @@ const (
 	ActivityForgotten   ActivityKind = "forgotten"   // entries were taken out of quarantine
 	ActivityReplaced    ActivityKind = "replaced"    // the source as a whole, by a snapshot
 	ActivityRepaired    ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
-	// rows that were damaged: what follows from records, made again; records that cannot be read, removed
+	// damaged rows: derived ones were made again, unreadable records removed
 	ActivityMended       ActivityKind = "mended"
 	ActivityEdited       ActivityKind = "edited"     // local statements were
 	ActivityRejected     ActivityKind = "rejected"   // claims were, in the merged view
@@ -49,12 +48,12 @@ const (
 	ActivityUnsubscribed ActivityKind = "unsubscribed"
 )
 
-// MaxActivities is how many activities are kept.
+// MaxActivities is the number of activities that are kept.
 const MaxActivities = 5000
 
 var lastActivity = keys.Source{Number: keys.Activities}.Key(keys.TableMeta)
 
-// Note keeps an activity together with the change that it tells of.
+// Note stores an activity with the change that it describes.
 func (a *Applying) Note(activity Activity) error {
 	activity.Source = a.subscription.Name
 	return a.st.Note(a.tx, activity)

@@ -12,12 +12,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A source whose server publishes records, rather than fragments, is what all its records
-// say together. Held is what is known of one of them.
+// A source whose server publishes records, rather than fragments, consists of all its records. Held is the state of one
+// of them.
 type Held struct {
 	ID      string
 	Updated time.Time // of the version that is held, by the server's clock
-	// of the topic that the record describes; "": nothing is held, but that is known
+	// of the described topic; "": the record is known, but nothing of it is held
 	TopicSI fragment.Ref `json:",omitempty"`
 	Later   bool         `json:",omitempty"` // what is held is of a later version, whose entry was not there yet
 	Named   bool         `json:",omitempty"` // the server says that the record is about that topic
@@ -46,7 +46,7 @@ func held(t *txn.Tx, source keys.Source, id string) (*Held, error) {
 	return &h, nil
 }
 
-// Held returns what is known of a record, nil if nothing is.
+// Held returns the state of a record, nil if it is unknown.
 func (a *Applying) Held(id string) (*Held, error) {
 	return held(a.tx, a.subscription.Source(a.Progress), id)
 }
@@ -57,7 +57,7 @@ func (a *Applying) Describing(topicSI fragment.Ref) (string, error) {
 	return string(b), err
 }
 
-// Hold keeps what is known of a record, in place of what was.
+// Hold replaces the state of a record.
 func (a *Applying) Hold(h Held) error {
 	if err := a.LetGo(h.ID); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *Applying) Hold(h Held) error {
 	return h.rows(a.subscription.Source(a.Progress), a.tx.Put)
 }
 
-// rows writes the rows of what is known of a record.
+// rows writes the rows of a record's state.
 func (h *Held) rows(source keys.Source, put func(key, value []byte) error) error {
 	key, err := heldKey(source, h.ID)
 	if err != nil {
@@ -108,9 +108,8 @@ func (a *Applying) LetGo(id string) error {
 	return a.tx.Delete(key)
 }
 
-// HeldRecords calls f with what is known of the records of a subscription: of those with
-// the given ids, or of all where ids is nil. It is the generation that changes are
-// applied to. It ends where f fails.
+// HeldRecords calls f with the states of the records of a subscription: of those with the given ids, or of all if ids
+// is nil. It reads the generation to which changes are applied. It ends if f fails.
 func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
 	return st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
@@ -134,8 +133,8 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 	}))
 }
 
-// Applied returns the generation that changes are applied to: the staged one where there
-// is one, nil where there is none at all.
+// Applied returns the generation to which changes are applied: the staged one if there is one; nil if there is none at
+// all.
 func (s *Subscription) Applied() *Progress {
 	if s.Staging != nil {
 		return s.Staging
@@ -143,8 +142,8 @@ func (s *Subscription) Applied() *Progress {
 	return s.State
 }
 
-// CountTopics returns how many topics of a subscription have a TopicSI that begins with
-// prefix, in the generation that readers see. It reads as many keys.
+// CountTopics returns the number of topics of a subscription whose TopicSI begins with prefix, in the visible
+// generation. It reads as many keys.
 func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		if s.State == nil {

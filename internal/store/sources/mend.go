@@ -13,19 +13,18 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Mended is what was not right of the rows of a source, and was made right.
+// Mended is the damage in the rows of a source that was repaired.
 type Mended struct {
-	Rows    int // that were made again of the records, or that belonged to none
-	Records int // that could not be read. They are gone: the tree of the state digest does not have them any more
+	Rows    int // derived again from the records, or superfluous
+	Records int // unreadable ones, which were removed, also from the tree of the state digest
 }
 
-// maxMendedTopics is how many topics the activity of a mending names.
+// maxMendedTopics is the number of topics that the activity of a repair names.
 const maxMendedTopics = 1000
 
-// MendSource looks whether all rows of a subscription's source agree with each other, and makes them agree in one
-// commit. What can be read of the records counts. A record that cannot be read is removed, with all that
-// follows from it. So the state digest is that of the rows that are there, and a round finds what the source
-// says otherwise. Memory does not grow with the number of records.
+// MendSource checks that all rows of a subscription's source are consistent, and repairs them in one commit, from the
+// readable records. It removes an unreadable record with all derived rows. So the state digest is that of the existing
+// rows, and a round finds the differences from the source. Memory does not grow with the number of records.
 func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	whole := true
 	err := st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) (err error) {
@@ -52,7 +51,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 				return err
 			}
 			topics = append(topics, concerned...)
-			p.Revision++ // a round of another process begins anew
+			p.Revision++ // a round of another process starts again
 			p.Proof = nil
 		}
 		if m == (Mended{}) {
@@ -72,7 +71,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	return m, err
 }
 
-// scratch returns the path of the file for what is sorted of a generation, and how much memory it may take.
+// scratch returns the path of the file for sorting the rows of a generation, and the memory for it.
 func (st *Store) scratch(id keys.Source) (file string, memory int) {
 	l := st.loader()
 	return filepath.Join(l.Scratch, fmt.Sprintf("mend-%d-%d", id.Number, id.Generation)), l.Memory
@@ -89,8 +88,7 @@ func (st *Store) whole(t *txn.Tx, id keys.Source) (bool, error) {
 	return len(notes) == 0, err
 }
 
-// mend makes the rows of a generation agree with each other. It returns the topics that were concerned, and how many
-// there are in all.
+// mend makes the rows of a generation consistent. It returns the affected topics, and the number of topics.
 func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, left int, err error) {
 	var damaged [][]byte
 	file, memory := st.scratch(id)
@@ -128,9 +126,8 @@ func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, le
 	return topics, expected.Topics, err
 }
 
-// unreadableNotes returns the keys of what cannot be read of the notes about what is in quarantine, and which records
-// are held. What they say is found out again: the state digest differs without what was in quarantine, and records that
-// are not known are fetched.
+// unreadableNotes returns the keys of unreadable notes about the quarantine, and about held records. Their content is
+// found again: the state digest differs without the changes in quarantine, and unknown records are fetched.
 func unreadableNotes(t *txn.Tx, id keys.Source) (all [][]byte, err error) {
 	for _, table := range []byte{keys.TableQuarantine, keys.TableHeld} {
 		for r, err := range t.ScanInPlace(id.Key(table), nil) {

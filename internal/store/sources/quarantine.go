@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Quarantined is an entry of a feed that could not be applied. The mark is behind it. Its change is missing until the
-// entry, or a later one of its topic, is applied.
+// Quarantined is an entry of a feed that could not be applied, though the mark is after it. Its change is missing until
+// the entry, or a later one of its topic, is applied.
 type Quarantined struct {
 	TopicSI string   `json:"topicSI"`           // the id of the record in a source of records
 	Names   []string `json:"names,omitempty"`   // subject identifiers of the topic
@@ -108,9 +108,9 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
-// A covered entry need not be applied, as other entries of its commit have all that is new in it. That is missing if
-// one of these is in quarantine, or was superseded by one in quarantine. So an entry that is passed over is owed. It is
-// applied at the end of a round, unless the quarantine is empty then.
+// A covered entry need not be applied, because other entries of its commit have its changes. These are missing if one
+// of those is in quarantine, or was superseded by one in quarantine. So a skipped entry is owed: it is applied at the
+// end of a round, unless the quarantine is empty then.
 
 // Owe notes that a covered entry was passed over.
 func (a *Applying) Owe(q Quarantined) error { return a.tx.PutJSON(a.owedKey(q.TopicSI), q) }
@@ -172,7 +172,7 @@ func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, er
 	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress { return cmp.Or(s.State, s.Staging) })
 }
 
-// QuarantineOf is [Store.Quarantine] of one generation: a staged one has a quarantine of its own.
+// QuarantineOf is [Store.Quarantine] of one generation: a staged one has its own.
 func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint32) ([]Quarantined, error) {
 	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress {
 		for _, p := range s.progress() {
@@ -210,8 +210,8 @@ func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Q
 	return quarantine, owed, err
 }
 
-// Forget removes the entries of topics, or all where none is named, from quarantine without applying them. It returns
-// the removed ones.
+// Forget removes the entries of topics, or all if none is named, from quarantine without applying them. It returns the
+// removed ones.
 func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
 	err := st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {

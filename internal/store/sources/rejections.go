@@ -14,7 +14,7 @@ type Rejected struct {
 	Stated bool `json:"stated"` // the source asserts the claim
 }
 
-// Reject hides claims of a subscription in the merged view. A claim that is rejected already gets the new reason, if
+// Reject hides claims of a subscription in the merged view. A claim that was rejected before gets the new reason, if
 // there is one.
 func (st *Store) Reject(ctx context.Context, name, reason string, claims ...rejections.Claim) error {
 	return st.changeRejections(ctx, name, ActivityRejected, reason, claims,
@@ -35,7 +35,7 @@ func (st *Store) Unreject(ctx context.Context, name string, claims ...rejections
 		})
 }
 
-// changeRejections changes the rejections of claims, all or none, with a note of it.
+// changeRejections changes the rejections of claims, all or none, with an activity.
 func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string,
 	claims []rejections.Claim,
 	change func(t *txn.Tx, source uint32, c *rejections.Claim) error) error {
@@ -57,7 +57,7 @@ func (st *Store) changeRejections(ctx context.Context, name string, kind Activit
 	}))
 }
 
-// Rejections returns what is rejected of a subscription, in the order of the claims' keys.
+// Rejections returns the rejections of a subscription, by key of the claim.
 func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		rejected, err := rejections.Read(t, s.Number)

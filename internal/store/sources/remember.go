@@ -11,18 +11,18 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What the records of a source were is remembered where collections are derived from it, or consumers read it, until
-// all of these have read what has changed. Its commits are counted: they have no log.
+// The former records of a source are kept if collections are derived from it, or consumers read it, until all of these
+// have read its changes. Its commits are counted, because they have no log.
 
 const (
-	// mostBehind is of how many commits it is remembered what they have changed. A collection that is further behind
-	// reads all that the source says.
+	// mostBehind is the number of commits whose changes are kept. A collection that is further behind reads the whole
+	// source.
 	mostBehind = 10_000
-	// forgotAtOnce is how many commits one commit forgets.
+	// forgotAtOnce is the number of commits whose changes one commit removes.
 	forgotAtOnce = 10
 )
 
-// remember has remembered what the commit changes, if somebody wants that, and forgets what all have read.
+// remember stores the changes of the commit, if they are needed, and removes those that all have read.
 func (a *Applying) remember() error {
 	p, id := a.Progress, a.subscription.Source(a.Progress)
 	numbers, err := derived.DerivedFrom(a.tx, a.subscription.Name)
@@ -35,7 +35,7 @@ func (a *Applying) remember() error {
 		return err
 	}
 	if len(numbers) > 0 {
-		aside := txn.Over(a.tx.Context(), a.tx.Reader()) // the commit does not depend on it: it would forget less
+		aside := txn.Over(a.tx.Context(), a.tx.Reader()) // the commit must not depend on it: it would only remove less
 		oldest, err := derived.Oldest(aside, numbers, id)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (a *Applying) remember() error {
 	return nil
 }
 
-// forget forgets what commits up to a number have changed.
+// forget removes the stored changes of commits up to a number.
 func forget(t *txn.Tx, id keys.Source, p *Progress, upTo uint64) error {
 	if upTo <= p.Forgotten {
 		return nil
@@ -84,8 +84,7 @@ func (a *Applying) putVia() error {
 		[]byte(strings.Join(a.via, "\n")))
 }
 
-// Via calls f with topics of a source that commits have changed, and the entries by which they have: those with a
-// number behind after, up to upTo.
+// Via calls f with topics of a source changed by commits after one, up to another, and the entries of the changes.
 func Via(t *txn.Tx, id keys.Source, after, upTo uint64, f func(topic fragment.Ref, via string)) error {
 	for row, err := range t.Scan(id.Key(keys.TableVia), id.Numbered(keys.TableVia, after+1)) {
 		if err != nil || keys.NumberIn(row.Key) > upTo {

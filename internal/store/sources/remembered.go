@@ -27,7 +27,7 @@ func (st *Store) Span(ctx context.Context, name string) (b []byte, err error) {
 	return b, err
 }
 
-// Losses measures what a subscription would lose if its staged generation became the one that readers see.
+// Losses measures the losses of a subscription if its staged generation became visible.
 func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		m = losses.Measure{}

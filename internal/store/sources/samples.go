@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Sample is what the rounds of a subscription were like that ended within [SampleTime]. Times are by this node's clock.
+// Sample summarizes the rounds of a subscription that ended within [SampleTime]. Times are by this node's clock.
 type Sample struct {
 	From        time.Time `json:"from"` // when the period began
 	Last        time.Time `json:"last"` // when the last of the rounds ended
@@ -17,11 +17,11 @@ type Sample struct {
 	Failed      int       `json:"failed,omitempty"`
 	Applied     int       `json:"applied,omitempty"` // entries that moved the mark
 	Quarantined int       `json:"quarantined,omitempty"`
-	// Lag is how many seconds had gone by, at most, when a round ended, since nothing was known to be missing; nil:
-	// nothing is held yet.
+	// Lag is the maximum time in seconds, at the end of a round, since nothing was known to be missing; nil: nothing is
+	// held yet.
 	Lag *float64 `json:"lagSeconds,omitempty"`
-	// Proven is when the copy was last found to have the state digest that the source states. Unproven says that it is
-	// not known to.
+	// Proven is the time when the copy was last found to have the source's state digest. Unproven is the reason why it
+	// is not proven.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven bool       `json:"unproven,omitempty"`
 }
@@ -33,8 +33,8 @@ type RoundEnd struct {
 	Applied    int
 }
 
-// SampleTime is the length of the period of a sample, and MaxSamples how many are kept of a subscription: those of a
-// day.
+// SampleTime is the length of the period of a sample, and MaxSamples the number of samples kept of a subscription:
+// those of a day.
 const (
 	SampleTime = 5 * time.Minute
 	MaxSamples = 288
@@ -44,8 +44,8 @@ func sampleKey(s *Subscription, from time.Time) []byte {
 	return keys.Own(s.Number).Numbered(keys.TableSample, uint64(from.Unix()/int64(SampleTime.Seconds()))%MaxSamples)
 }
 
-// ended keeps a sample of a round that has ended, with the change that says so. The row of the period a day ago is used
-// again, so that there are never more than [MaxSamples].
+// ended stores a sample of an ended round, with the change of its end. It reuses the row of the period a day ago, so
+// that there are never more than [MaxSamples].
 func ended(t *txn.Tx, s *Subscription) error {
 	var inQuarantine []Quarantined
 	var err error
@@ -74,7 +74,7 @@ func ended(t *txn.Tx, s *Subscription) error {
 	return t.PutJSON(key, sample)
 }
 
-// compare adds what has changed since the round before, and keeps what the next one is compared with.
+// compare adds the changes since the previous round, and stores the base of the next comparison.
 func (sample *Sample) compare(s *Subscription, inQuarantine []Quarantined) {
 	if s.State == nil {
 		return
@@ -100,8 +100,8 @@ func (sample *Sample) compare(s *Subscription, inQuarantine []Quarantined) {
 	sample.Lag = &lag
 }
 
-// readSample returns the sample of a period as it is up to now. What cannot be read of it is no loss that would be
-// worth a round.
+// readSample returns the present sample of a period. It ignores unreadable data, because its loss must not fail a
+// round.
 func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
 	var was Sample
 	if ok, err := t.GetJSON(key, &was); !ok || err != nil || !was.From.Equal(from) {
@@ -110,8 +110,8 @@ func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
 	return was
 }
 
-// Samples returns what is kept of the rounds of the last day of a subscription, the oldest first. There are none of
-// times at which no round ended.
+// Samples returns the samples of the last day of a subscription, the oldest first. Periods without the end of a round
+// have none.
 func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		all = nil
@@ -131,9 +131,9 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 	return all, err
 }
 
-// LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed,
-// of the last good one, of the last proof, or the mark, whichever is the latest. It is not later than when the first of
-// what is in quarantine was published. It is zero while nothing is held.
+// LastInStep returns a time at which nothing was known to be missing: the latest of the last good round, the last
+// proof, and the mark. It is not later than the time of the first change in quarantine. It is zero while nothing is
+// held.
 func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time) {
 	if s.State == nil {
 		return time.Time{}

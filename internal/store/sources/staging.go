@@ -16,10 +16,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// StageSource loads records, each of which comes once, as a new generation of a
-// subscription's source, to be caught up by ApplyEntries and then switched to.
-// What was staged before goes. An error, that of an iteration or the end of ctx
-// among them, stages nothing.
+// StageSource loads records, each once, as a new generation of a subscription's source, to be updated by ApplyEntries
+// and then switched to. It drops an earlier staged generation. After an error, such as that of an iteration or the end
+// of ctx, nothing is staged.
 func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark,
 	progress func(records.Loading)) error {
 	return st.stage(ctx, name, func(id keys.Source) (func(*Progress), error) {
@@ -29,13 +28,13 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 	})
 }
 
-// Stated is something that the records of a source say: a record of the map, or what is held of one of the source.
+// Stated is a statement of a source's records: a record of the map, or the state of a record of the source.
 type Stated struct {
 	fragment.Record
 	Held *Held
 }
 
-// StageRecords is StageSource for a source of records. Once all is loaded, change says how far the source was followed.
+// StageRecords is StageSource for a source of records. After the load, change sets the position in the source.
 func (st *Store) StageRecords(ctx context.Context, name string, all iter.Seq2[Stated, error],
 	change func(*Progress)) error {
 	return st.stage(ctx, name, func(id keys.Source) (func(*Progress), error) {
@@ -78,8 +77,7 @@ func (st *Store) stage(ctx context.Context, name string, fill func(keys.Source) 
 	if err != nil {
 		return err
 	}
-	// Never a number again: another load, or the removal of what another has
-	// left, may still be writing.
+	// Numbers are never reused, because another load, or the removal of another one's rows, may still be writing.
 	load, err := loads.Begin(ctx, st.rows, st.now)
 	if err != nil {
 		return err
@@ -95,9 +93,8 @@ func (st *Store) stage(ctx context.Context, name string, fill func(keys.Source) 
 	return load.End(ctx, err, func() error { return records.Delete(ctx, st.rows.Engine, id) })
 }
 
-// SwitchSource makes the staged generation of a subscription the one that
-// readers see. It is [ErrOvertaken] if another one is staged. note says why the
-// source was replaced, "" for a clean start.
+// SwitchSource makes the staged generation of a subscription visible. If another one is staged, the error is
+// [ErrOvertaken]. note is the reason for the replacement of the source, "" for a clean start.
 func (st *Store) SwitchSource(ctx context.Context, name string, generation uint32, note string) error {
 	var dropped []keys.Source
 	var after func() error
@@ -129,5 +126,5 @@ func (st *Store) SwitchSource(ctx context.Context, name string, generation uint3
 	return errors.Join(st.drop(ctx, dropped), then(after))
 }
 
-// ErrOvertaken says that another process works on the same subscription.
+// ErrOvertaken is the error for a subscription that another process works on.
 var ErrOvertaken = errors.New("another process has gone on with the subscription meanwhile; nothing is lost: try again")

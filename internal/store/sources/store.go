@@ -1,6 +1,5 @@
-// Package sources has what a node follows: its subscriptions, how far each has come, what is in
-// quarantine, which records it holds, and what was done. The records themselves are in package
-// records.
+// Package sources stores what a node follows: its subscriptions, their progress, their quarantine, the states of their
+// records, and their activities. The map records themselves are in package records.
 package sources
 
 import (
@@ -23,8 +22,8 @@ func New(rows *txn.DB, now func() time.Time, loader func() records.Loader, serve
 	return &Store{rows, now, loader, server}
 }
 
-// withNamed has f called with the subscription of a name, in a view or an update. It is txn.ErrNotFound if there is
-// none.
+// withNamed returns a function that calls f with the subscription of a name, in a view or an update. The error is
+// txn.ErrNotFound if there is none.
 func withNamed(name string, f func(*txn.Tx, *Subscription) error) func(*txn.Tx) error {
 	return func(t *txn.Tx) error {
 		s, err := Get(t, name)

@@ -93,18 +93,18 @@ type Asked struct {
 	Filter json.RawMessage `json:"filter,omitempty"`
 }
 
-// Protocol is a way to follow a source.
+// Protocol is a protocol to follow a source.
 type Protocol string
 
 // TMShare is the protocol of fragments feeds, in any dialect. The other protocols read sources of records.
 const TMShare Protocol = ""
 
-// Progress is how far a generation of a source has come.
+// Progress is the progress of a generation of a source.
 type Progress struct {
 	Generation uint32
 	Revision   uint64 `json:",omitempty"` // the number of changes by rounds
-	// Commits counts the commits whose changes of records are remembered, for collections that are derived from the
-	// source. Those up to the number Forgotten are remembered no longer.
+	// Commits counts the commits whose changes of records are stored, for collections that are derived from the source.
+	// Those up to the number Forgotten were removed.
 	Commits, Forgotten uint64 `json:",omitempty"`
 	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
 	Mark               Mark
@@ -154,7 +154,7 @@ func (s *Subscription) Source(p *Progress) keys.Source {
 	return keys.Source{Number: s.Number, Generation: p.Generation}
 }
 
-// Get returns the subscription with a name. It is txn.ErrNotFound if there is none.
+// Get returns the subscription with a name. The error is txn.ErrNotFound if there is none.
 func Get(t *txn.Tx, name string) (*Subscription, error) {
 	found, err := records.Find(t, keys.TableSubscription, name)
 	if err == nil && found.Row == nil {
@@ -186,7 +186,7 @@ func (st *Store) Subscriptions(ctx context.Context) (all []Subscription, err err
 	return all, err
 }
 
-// Subscription returns the subscription with a name. It is txn.ErrNotFound if there is none.
+// Subscription returns the subscription with a name. The error is txn.ErrNotFound if there is none.
 func (st *Store) Subscription(ctx context.Context, name string) (s *Subscription, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) (err error) { s, err = Get(t, name); return err })
 	return s, err
@@ -275,7 +275,7 @@ func (st *Store) drop(ctx context.Context, dropped []keys.Source) error {
 	})
 }
 
-// dropAfter calls remove, which removes rows that nothing names since a commit. Close waits for it.
+// dropAfter calls remove, which removes rows that a commit has made obsolete. Close waits for it.
 func (st *Store) dropAfter(ctx context.Context, remove func() error) error {
 	return st.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { return remove() })
 }
@@ -298,7 +298,7 @@ func (s *Subscription) progress() []*Progress {
 type Proof struct {
 	At    time.Time // of the comparison, by this node's clock
 	Equal bool      // the digests were the same
-	// they were not, and nothing is in quarantine; or the checkpoint lacks entries that the source shows
+	// Differs states an unintended difference, or a checkpoint without entries that the source shows
 	Differs bool   `json:",omitempty"`
 	Reason  string `json:",omitempty"` // why the state is not proven, for people
 }

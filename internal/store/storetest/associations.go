@@ -12,8 +12,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// plays checks in which associations a player takes part in one way. They come
-// by key.
+// plays checks in which associations a player takes a part, by key.
 func (c *checker) plays(s merge.State, player fragment.Ref, part fragment.Part, want ...*fragment.Association) {
 	c.Helper()
 	slices.SortFunc(want, func(a, b *fragment.Association) int {

@@ -24,8 +24,7 @@ type Backend interface {
 	Update(f func(merge.State) error) error
 }
 
-// Durable is a Backend that outlives its process. An Update that fails changes
-// nothing of it.
+// Durable is a Backend that outlives its process. An Update that fails changes nothing in it.
 type Durable interface {
 	Backend
 
@@ -33,7 +32,7 @@ type Durable interface {
 	Reopen() error
 }
 
-// Run checks every rule on a backend of its own.
+// Run checks every rule on a separate backend.
 func Run(t *testing.T, open func(t *testing.T) Backend) {
 	for _, group := range []struct {
 		name  string
@@ -62,8 +61,8 @@ func (c *checker) given(change func(merge.State)) {
 	require.NoError(c, c.backend.Update(func(s merge.State) error { change(s); return nil }))
 }
 
-// after changes the records and says what must hold then: in the same update,
-// in the next one, and, of a durable backend, when it is opened again.
+// after changes the records and checks them with holds: in the same update, in the next one, and, of a durable backend,
+// after it is opened again.
 func (c *checker) after(change, holds func(merge.State)) {
 	c.Helper()
 	c.given(func(s merge.State) { change(s); holds(s) })
@@ -102,7 +101,7 @@ func (c *checker) delete(s merge.State, records ...any) {
 	}
 }
 
-// collect returns what an iteration yields.
+// collect returns the items of an iteration.
 func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()
 	var all []T
@@ -134,12 +133,12 @@ func Dump(t testing.TB, src fragment.Source) string {
 	t.Helper()
 	lines := mapped(collect(t, src.Topics()), topicBytes)
 	associations := mapped(collect(t, src.Associations()), associationBytes)
-	slices.Sort(associations) // they come in any order
+	slices.Sort(associations) // their order is undefined
 	return strings.Join(append(lines, associations...), "\n")
 }
 
-// Answers lists what a state answers to every question about the identifiers
-// in it and the others given: look-ups, associations by part, mentions.
+// Answers lists the answers of a state to every query about its identifiers and the given others: look-ups,
+// associations by part, mentions.
 func Answers(t testing.TB, s merge.State, others ...tmdm.Locator) string {
 	t.Helper()
 	known := map[tmdm.Locator]bool{}

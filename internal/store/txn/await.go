@@ -10,9 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Await returns when the present state is another than that of the version since, and returns its version. Where since
-// is zero, that is at once. Commits of this DB are known when they are made, without a question. Others who share the
-// engine are found by one question for all who wait, as often as the most eager of them asks for (every).
+// Await waits until the version of the present state differs from since, and returns it; at once if since is zero.
+// Commits of this DB are noticed without a query. For other processes that share the engine, one query serves all
+// waiting callers, at the shortest of their intervals (every).
 func (db *DB) Await(ctx context.Context, since kv.Version, every time.Duration) (kv.Version, error) {
 	w := &waiter{since, every, make(chan found, 1)}
 	if err := db.enter(w); err != nil {
@@ -29,15 +29,15 @@ func (db *DB) Await(ctx context.Context, since kv.Version, every time.Duration) 
 	}
 }
 
-// Committed has those who wait look at the version: something was committed.
+// Committed makes waiting callers compare the version after a commit.
 func (db *DB) Committed() { db.awaited.wake() }
 
-// awaited are those who wait for a commit.
+// awaited are the callers that wait for a commit.
 type awaited struct {
 	mu      sync.Mutex
 	waiters map[*waiter]bool
 	asking  bool
-	again   chan struct{} // of one place: there is a commit, or one more who waits
+	again   chan struct{} // buffered once: a commit, or a new caller
 }
 
 type waiter struct {
@@ -83,11 +83,11 @@ func (a *awaited) wake() {
 	}
 }
 
-// ask asks for the version, while anybody waits.
+// ask queries the version while there are waiting callers.
 func (db *DB) ask(ctx context.Context) {
 	a := &db.awaited
 	for {
-		asked := a.all() // before the question: who comes later may know a later version
+		asked := a.all() // before the query, because later callers may know a later version
 		before := db.lineage.seen()
 		version, err := db.Engine.Version(ctx)
 		if err == nil {
@@ -104,7 +104,7 @@ func (db *DB) ask(ctx context.Context) {
 		select {
 		case <-a.again:
 		case <-due:
-		case <-ctx.Done(): // so nobody waits
+		case <-ctx.Done(): // all waiting ends with it
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (a *awaited) all() []*waiter {
 	return slices.Collect(maps.Keys(a.waiters))
 }
 
-// tell tells those who were there before the question. It returns how often the others want to be asked for, and
+// tell passes the result to the callers from before the query. It returns the interval that the others request, and
 // whether there are any.
 func (a *awaited) tell(asked []*waiter, version kv.Version, err error) (every time.Duration, anybody bool) {
 	a.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// end commits what an update has changed, synced, all or nothing.
+// end commits the changes of an update, synced, all or nothing.
 func (t *Tx) end() error {
 	if err := t.ExpectEnd(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (t *Tx) write(c row, written *int) error {
 	return t.commit.Put(c.Key, c.Value)
 }
 
-// Changes calls f with what t really changes of what it may read again, in the order of keys, and with the values
-// before: a nil value is of a row that goes, or was not there.
+// Changes calls f with the effective changes of rows that t may read again, by key, with the values before: a nil value
+// stands for a removed or missing row.
 func (t *Tx) Changes(f func(c kv.Row, before []byte) error) error {
 	for from, more := "", true; more; {
 		var some []row

@@ -21,11 +21,11 @@ type DB struct {
 	Shared   bool             // others may commit to the engine; it is set before the first use
 	Now      func() time.Time // [time.Now] but in tests; it is set before the first use
 
-	// Stumbled, if not nil, is called when a view has come upon damage. It is set before the first of them.
+	// Stumbled, if not nil, is called when a view meets damage. It must be set before the first view.
 	Stumbled func()
 
-	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed
-	// last. Its error is that of the view or update. It is set before the first of them.
+	// Guard, if not nil, decides whether a state may be read or changed, unless it allowed the same version last. Its
+	// error is that of the view or update. It must be set before the first of them.
 	Guard   func(*Tx) error
 	allowed atomic.Pointer[kv.Version]
 
@@ -33,18 +33,17 @@ type DB struct {
 	turns    turns
 
 	open   sync.RWMutex   // of closed, and of the beginning of views
-	closed bool           // nothing begins any more
-	users  sync.WaitGroup // the views and updates that are under way
+	closed bool           // no new views and updates
+	users  sync.WaitGroup // the running views and updates
 
 	awaited awaited
 	lineage lineage
 
-	stopped context.Context // ends with Close: what is done in the background ends
+	stopped context.Context // ends with Close, for background work
 	stop    context.CancelFunc
 }
 
-// New returns a DB over an engine. writable is asked before each change; its error is that of
-// the change.
+// New returns a DB over an engine. writable is called before each change; its error is that of the change.
 func New(engine kv.Engine, writable func() error) *DB {
 	db := &DB{
 		Engine: engine, writable: writable, Now: time.Now,
@@ -58,8 +57,8 @@ func New(engine kv.Engine, writable func() error) *DB {
 // Go calls f in the background. Its context ends when the database is closed, which waits for it.
 func (db *DB) Go(f func(context.Context)) { db.users.Go(func() { f(db.stopped) }) }
 
-// Close returns when the views and updates that are under way have ended. No others begin. It
-// reports whether the database was open. The engine stays open.
+// Close waits for running views and updates, and refuses new ones. It reports whether the database was open. The engine
+// stays open.
 func (db *DB) Close() bool {
 	db.open.Lock()
 	again := db.closed
@@ -77,7 +76,7 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	if db.closed {
 		return nil, kv.ErrClosed
 	}
-	at, before := db.Now(), db.lineage.seen() // before the state is read: what is committed meanwhile may be missing
+	at, before := db.Now(), db.lineage.seen() // before the state is read, because later commits may be missing
 	base, err := db.Engine.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -96,8 +95,8 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// guard returns why a state may not be read or changed. A commit is based on the version that was allowed, so no other
-// can come between.
+// guard returns the reason why a state must not be read or changed. A commit is based on the allowed version, so no
+// other commit can come between.
 func (db *DB) guard(t *Tx) error {
 	if db.Guard == nil {
 		return nil
@@ -114,7 +113,7 @@ func (db *DB) guard(t *Tx) error {
 }
 
 func (db *DB) end(t *Tx) {
-	_ = t.answered() // callers that need it have asked for it
+	_ = t.answered() // callers that need it have waited for it
 	t.base.Close()
 	db.users.Done()
 }
@@ -136,14 +135,13 @@ func (db *DB) View(ctx context.Context, f func(*Tx) error) error {
 // Update calls f with the current state and commits what it changes, all or
 // nothing. An error of f, or of the commit, changes nothing.
 //
-// Where another process that shares the engine has committed meanwhile, f is called
-// again with what is there then: it must not count on being called once. Nothing is
-// committed once ctx has ended, and nobody waits longer for other changes to end.
+// If another process that shares the engine commits meanwhile, f is called again with the new state, so f must be
+// repeatable. After ctx has ended, nothing is committed, and waiting for other changes ends.
 func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	return db.UpdateOf(ctx, "", f)
 }
 
-// UpdateOf is Update of what has a name. Updates of other names may run beside it: it must change nothing of theirs.
+// UpdateOf is Update for the rows of a name, concurrent with updates of other names. It must not change theirs.
 func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) error {
 	var r refusals
 	for {
@@ -163,7 +161,7 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 				}
 			}
 			allowed := db.allowed.Load()
-			// what this process commits forbids it nothing
+			// commits of this process do not affect the permission
 			if err = t.end(); t.led.Number != 0 && allowed != nil && t.Version().Same(*allowed) {
 				db.allowed.CompareAndSwap(allowed, &t.led)
 			}
@@ -178,9 +176,9 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 
 type conditionKey struct{}
 
-// WithCondition returns a context whose updates are committed only where holds returns nil, which it is asked in the
-// same transaction: what it reads is as it is when they are committed, and it may change more. Else its error is that
-// of the update. The conditions that ctx has go on to hold.
+// WithCondition returns a context whose updates are committed only if holds returns nil. holds runs in the same
+// transaction: its reads are part of the commit's conditions, and it may change more rows. Otherwise its error is that
+// of the update. Conditions of ctx remain in force.
 func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
 	if others, ok := ctx.Value(conditionKey{}).(func(*Tx) error); ok {
 		this := holds
@@ -194,8 +192,8 @@ func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
 	return context.WithValue(ctx, conditionKey{}, holds)
 }
 
-// PreviewOf calls f with the current state, which it may change, while nobody else in this process changes what has the
-// name. Nothing is committed.
+// PreviewOf calls f with the current state, which it may change, exclusively among updates of the name in this process.
+// Nothing is committed.
 func (db *DB) PreviewOf(ctx context.Context, name string, f func(*Tx) error) error {
 	return db.previewOf(ctx, name, &refusals{}, f)
 }
@@ -215,7 +213,7 @@ func (db *DB) previewOf(ctx context.Context, name string, r *refusals, f func(*T
 		return err
 	}
 	defer db.end(t)
-	// these rows say which processes use the store
+	// these rows name the processes that use the store
 	t.writes, t.depends = map[uint32]bool{}, map[uint32]bool{namesSpace: true}
 	t.pending, t.observer, t.reads.most = btree.NewMap[string, []byte](0), db.Observer, readsLimit
 	if t.Distant() {
@@ -224,7 +222,7 @@ func (db *DB) previewOf(ctx context.Context, name string, r *refusals, f func(*T
 	return f(t)
 }
 
-// namesSpace is the keyspace with what there is once in a store.
+// namesSpace is the keyspace of the rows that exist once in a store.
 const namesSpace = 0
 
 // Touch raises the version of the state without another change.

@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Errors that callers tell apart.
+// Errors for callers to distinguish.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")

@@ -9,15 +9,15 @@ import (
 // AtOnce is about the number of rows that a loop over many expects at once, before it reads them.
 const AtOnce = 2000
 
-// Distant reports whether each question to the engine takes its time, however little it asks for. Then [Tx.Expect]
-// saves much of it. Else it does nothing, and nobody need find out what will be read.
+// Distant reports whether each read is a network round trip. Then [Tx.Expect] saves time; otherwise it does nothing,
+// and callers need not compute its arguments.
 func (t *Tx) Distant() bool {
 	_, many := t.base.(kv.ManyReader)
 	return many
 }
 
-// Expect says what will be read: the values of keys, and rows from the first of prefixes on, or of what begins with one
-// of them and one of the bytes that may follow. What is not remembered is asked for at once.
+// Expect prefetches the values of keys, and the first rows of prefixes, or of each prefix with one of the following
+// bytes. It reads all that is not cached in one query.
 func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 	many, ok := t.base.(kv.ManyReader)
 	if !ok {
@@ -57,7 +57,7 @@ func (b beginning) under(prefix []byte) (shorter beginning) {
 	return shorter
 }
 
-// unknown returns those that are not known, each once.
+// unknown returns those that known does not accept, each once.
 func unknown(all [][]byte, known func([]byte) bool) (left [][]byte) {
 	seen := make(map[string]bool, len(all))
 	for _, key := range all {
@@ -69,11 +69,10 @@ func unknown(all [][]byte, known func([]byte) bool) (left [][]byte) {
 	return left
 }
 
-// Expecting is a [Finisher] that says which rows Finish will read, or the first of them.
+// Expecting is a [Finisher] that returns the rows, or the first of them, that Finish will read.
 type Expecting interface{ Expects() (keys [][]byte) }
 
-// ExpectEnd says that an update comes to its end: what is attached to it will be finished, and what it has changed
-// compared with what was there.
+// ExpectEnd prefetches the rows for the end of an update: for its finishers, and for the comparison of its changes.
 func (t *Tx) ExpectEnd() error {
 	if err := t.answered(); err != nil || !t.Distant() {
 		return err
@@ -81,7 +80,7 @@ func (t *Tx) ExpectEnd() error {
 	return t.Expect(t.readAtEnd(), nil)
 }
 
-// ExpectEndSoon is ExpectEnd of what has changed so far, while the update goes on. Its error is that of ExpectEnd.
+// ExpectEndSoon is ExpectEnd for the changes so far, in parallel with the update. Its error is that of ExpectEnd.
 func (t *Tx) ExpectEndSoon() {
 	if t.asked != nil || !t.Distant() {
 		return
@@ -91,7 +90,7 @@ func (t *Tx) ExpectEndSoon() {
 	go func() { answer <- t.Expect(keys, nil) }()
 }
 
-// answered waits for the answer to what is asked meanwhile.
+// answered waits for the answer to a parallel query.
 func (t *Tx) answered() error {
 	if t.asked == nil {
 		return nil
@@ -112,7 +111,7 @@ func (t *Tx) readAtEnd() (keys [][]byte) {
 	t.pending.Scan(func(key string, _ []byte) bool {
 		keys = append(keys, []byte(key))
 		n++
-		return n < AtOnce // of the others [Tx.Changes] says it
+		return n < AtOnce // [Tx.Changes] prefetches the others
 	})
 	return keys
 }

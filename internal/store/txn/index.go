@@ -8,18 +8,18 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Index is an index of the topics of each source, in rows of its own ([keys.Source.Index]). What changes records, loads
-// them or checks them calls its functions, and knows nothing else of it.
+// Index is an index of the topics of each source, in its own rows ([keys.Source.Index]). Code that changes, loads or
+// checks records calls its functions, and does not depend on its content.
 type Index struct {
 	Name  string // unique, without a zero byte
-	Rules string // by which it is made: an index that was made by others is made anew
+	Rules string // the version of its rules: an index of another version is made again
 
-	// Change notes that a topic comes, where step is 1, or goes, where it is -1.
+	// Change records that a topic is added (step 1) or removed (step -1).
 	Change func(t *Tx, id keys.Source, topic *fragment.Topic, step int) error
-	// Collect returns what takes all topics of a source, and gives add what Pack makes rows of, to be sorted by its keys.
-	// For a check each entry is one of its own, with the key that Stored gives it.
+	// Collect returns a collector of all topics of a source, which passes the entries for Pack to add, to be sorted by
+	// key. For a check, each entry is single, with the key of Stored.
 	Collect func(id keys.Source, check bool, add func(key, value []byte) error) Collector
-	// Pack returns what takes that in the order of keys, and gives put the rows.
+	// Pack returns a packer of these entries, sorted by key, which passes the rows to put.
 	Pack func(id keys.Source, put func(key, value []byte) error) Packer
 	// Stored iterates over the entries that are stored, in the order of their keys. Rows that are not as they were written
 	// have other keys than entries.
@@ -29,11 +29,11 @@ type Index struct {
 // Collector takes the topics of a source.
 type Collector interface {
 	Topic(t *fragment.Topic) error
-	Close() error // gives what is left
+	Close() error // passes the rest to add
 }
 
-// Packer takes what a [Collector] has given, sorted.
+// Packer receives the sorted entries of a [Collector].
 type Packer interface {
 	Add(key, value []byte) error
-	Close() error // puts what is left
+	Close() error // passes the rest to put
 }

@@ -7,15 +7,13 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// ErrTurned says that the database has another history than when something began: it was put back, or another server
-// has taken over.
+// ErrTurned is the error for a database whose history has changed: it was reset, or another server has taken over.
 var ErrTurned = errors.New(
 	"the database was put back to an earlier state meanwhile, or another server has taken over; nothing was changed: " +
 		"do it again")
 
-// Lineage says how often a process has seen the database turn to another history: in all, and of these how often by a
-// state that cannot come after one that was seen. The others are known by the era alone: another process has seen the
-// database go back.
+// Lineage counts the changes of the database's history that a process has seen: all, and those that showed a state
+// which cannot follow a seen one. The others are known by the era only: another process has seen the reset.
 type Lineage struct{ Turns, Back uint64 }
 
 // lineage compares each state that is read with those before it.
@@ -26,14 +24,14 @@ type lineage struct {
 	turned chan struct{} // of one place: another history was seen
 }
 
-// seen returns the last state that was read, before another one is asked for.
+// seen returns the last state that was read, before the next query.
 func (l *lineage) seen() kv.Version {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// saw notes a state that was asked for after another one was seen. What others have read meanwhile may be later.
+// saw records a state that was queried after another one was seen. Others may have read a later one meanwhile.
 func (l *lineage) saw(before, now kv.Version) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +42,7 @@ func (l *lineage) saw(before, now kv.Version) {
 		l.now.Back++
 		l.turn()
 	case now.IsBefore(l.last):
-		return // it was asked for earlier
+		return // its query was earlier
 	case now.Era != l.last.Era:
 		l.turn()
 	}
@@ -59,7 +57,7 @@ func (l *lineage) turn() {
 	}
 }
 
-// Lineage returns what this process has seen of the history of the database.
+// Lineage returns the changes of the database's history that this process has seen.
 func (db *DB) Lineage() Lineage {
 	db.lineage.mu.Lock()
 	defer db.lineage.mu.Unlock()

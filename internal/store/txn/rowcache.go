@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// reads remembers what an update has read of the database. That does not change
-// while the update runs, so no row need be read twice: the topics that a document
-// describes are read to compare them, to render their fragments and to see what is
-// new in the commit; and all topics mention the same few classes and types. Of a
-// view it remembers what was expected, and nothing else. It is safe for concurrent use.
+// reads caches the rows that an update has read. They do not change while the update runs, so each row is read once:
+// the topics of a document are read to compare them, to render their fragments and to find changes in the commit; and
+// all topics mention the same few classes and types. Of a view it caches prefetched rows only. It is safe for
+// concurrent use.
 type reads struct {
 	mu          sync.Mutex
-	now, before remembered // before: what was read earlier, and is forgotten next
+	now, before remembered // before: rows read earlier, dropped next
 	most        int        // bytes, about
 }
 
 type remembered struct {
-	values map[string][]byte    // nil value: there is no such row
+	values map[string][]byte    // nil value: no such row
 	ranges map[string]beginning // by prefix
 	size   int                  // in bytes, about
 }
@@ -28,14 +27,14 @@ type beginning struct {
 	more bool // there may be others
 }
 
-// readsLimit is how much is remembered at most, in bytes. Where each question takes its time it is distantLimit: who
-// expects to read rows must find them when they are needed.
+// readsLimit is the limit of the cache in bytes. If each read is a network round trip, it is distantLimit, because
+// prefetched rows must still be there when they are needed.
 const (
 	readsLimit   = 16 << 20
 	distantLimit = 64 << 20
 )
 
-// perRead is about what it takes to remember a row, besides the row.
+// perRead is the approximate memory of a cached row besides the row.
 const perRead = 100
 
 func (r *reads) value(key []byte) (value []byte, known bool) {
@@ -80,7 +79,7 @@ func (r *reads) keepRows(prefix []byte, first beginning) {
 	r.now.ranges[string(prefix)] = first
 }
 
-// makeRoom forgets what was read first, where there is too much.
+// makeRoom drops the rows read first, if there are too many.
 func (r *reads) makeRoom(size int) {
 	if r.now.values == nil || r.now.size+size > r.most/2 {
 		r.before, r.now = r.now, remembered{values: map[string][]byte{}, ranges: map[string]beginning{}}
@@ -88,8 +87,8 @@ func (r *reads) makeRoom(size int) {
 	r.now.size += size
 }
 
-// FewRows is how many rows a range may have to be remembered. Larger ones, such as
-// the instances of a class, are read as they are asked for.
+// FewRows is the maximum number of rows of a range that is cached. Larger ranges, such as the instances of a class, are
+// read on demand.
 const FewRows = 64
 
 // storedRows calls yield with the rows of the database that begin with a prefix, from a key on,
@@ -115,7 +114,7 @@ func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 	}
 	var read struct {
 		few  []row
-		many bool // there are more than few, and they were yielded
+		many bool // there are more than FewRows, which were yielded
 	}
 	for r, err := range t.base.Range(prefix, nil, false) {
 		if err != nil {
@@ -143,7 +142,7 @@ func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 	}
 }
 
-// rest is storedRows of rows that nobody remembers.
+// rest is storedRows for rows that are not cached.
 func (t *Tx) rest(prefix, from []byte, stay bool, yield func(row, error) bool) {
 	for r, err := range t.base.Range(prefix, from, false) {
 		if stay && err == nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// SideBySide is how many tasks of [Tx.Together] run at a time.
+// SideBySide is the number of tasks of [Tx.Together] that run concurrently.
 const SideBySide = 100
 
-// Together calls f for n tasks that read the state, each with the Tx to read with. Where each question takes its time,
-// they run side by side: what all of them wait for is asked at once. So they ask about as many questions as one of them
-// would alone. What they have read is remembered for all of them. Else they run one after the other.
+// Together calls f for n tasks that read the state, each with its own Tx. If each read is a network round trip, they
+// run concurrently, and one query serves all waiting tasks, so the number of queries is about that of one task. They
+// share a cache. Otherwise they run sequentially.
 func (t *Tx) Together(n int, f func(i int, t *Tx) error) error {
 	many, distant := t.base.(kv.ManyReader)
 	if !distant || t.Changing() || n == 1 {
@@ -34,7 +34,7 @@ func (t *Tx) Together(n int, f func(i int, t *Tx) error) error {
 	return nil
 }
 
-// group is what some tasks read with. A question waits until each task that still runs has one.
+// group is the reader of some tasks. It sends a query when all running tasks wait.
 type group struct {
 	kv.ManyReader
 	known reads
@@ -44,7 +44,7 @@ type group struct {
 	next    *round
 }
 
-// round is what is asked at once, and the answer.
+// round holds the requests of one query, and the answer.
 type round struct {
 	waiting        int
 	keys, prefixes [][]byte
@@ -84,7 +84,7 @@ func (g *group) ended() {
 	g.askOnce()
 }
 
-// askOnce asks what is to be asked once all tasks wait.
+// askOnce sends the query when all tasks wait.
 func (g *group) askOnce() {
 	r := g.next
 	if r.waiting == 0 || r.waiting < g.running {
@@ -130,7 +130,7 @@ func (g *group) ReadMany(keys, prefixes [][]byte, most int, value func(key, valu
 	g.mu.Unlock()
 	<-r.answered
 	if r.err == nil {
-		answer() // what is still not known is much: it is asked for alone
+		answer() // large results are read separately
 	}
 	return r.err
 }

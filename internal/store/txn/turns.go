@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// turns lets the updates of this process in. One of something that has a name runs beside those of other names; one
-// without a name runs alone. Updates wait in the order in which they came: so none of them waits for ever.
+// turns orders the updates of this process. An update of a name runs concurrently with those of other names; one
+// without a name runs alone. Updates wait in the order of arrival, so none waits forever.
 type turns struct {
 	mu      sync.Mutex
 	running []*turn
@@ -57,7 +57,7 @@ func (ts *turns) take(ctx context.Context, name string) (done func(), err error)
 	}
 }
 
-// allow lets in whatever excludes none that runs, or that has waited longer.
+// allow starts the updates that conflict neither with a running one, nor with one that has waited longer.
 func (ts *turns) allow() {
 	var left []*turn
 	for _, t := range ts.waiting {
@@ -71,7 +71,7 @@ func (ts *turns) allow() {
 	ts.waiting = left
 }
 
-// refusals are how often an update was refused, since other processes had committed meanwhile.
+// refusals count the updates that were refused because of other processes' commits.
 type refusals struct {
 	n             int
 	reads, writes []uint32 // keyspaces of the last try

@@ -24,45 +24,44 @@ type Tx struct {
 	at       time.Time
 	pending  *btree.Map[string, []byte] // nil value = delete; nil map = read only
 	reads    reads
-	asked    chan error // takes the answer to a question that is asked while the update goes on; nil: none is
+	asked    chan error // receives the answer to a parallel query; nil: none
 	observer Observer
 	Indexes  []Index // that are kept with each change, in the order of their names
 
 	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
 
-	attached map[any]Finisher // by what they belong to
+	attached map[any]Finisher // by their keys
 
 	depends map[uint32]bool // keyspaces of which an update has read rows; nil: it depends on all of the state
 	settled bool            // on which it depends is decided
 	writes  map[uint32]bool // keyspaces in which an update has changed rows, as far as it is committed
 
-	commit  kv.Writer  // nil: nothing is committed
+	commit  kv.Writer  // nil: no commit
 	led     kv.Version // to which the commit has led
-	unread  int        // how many rows it has already, because nobody reads them in this state
-	changed []row      // these, where there is an observer
+	unread  int        // number of rows that it already has, because they are not read again
+	changed []row      // these, if there is an observer
 }
 
-// Observer gets what an update reads and writes. Benchmarks repeat that without this package.
+// Observer receives the reads and writes of an update. Benchmarks repeat these without this package.
 type Observer interface {
 	Got(key []byte)
 	Scanned(prefix []byte)
 	Commits(changes []kv.Row)
 }
 
-// Finisher completes what an update has begun. Finish is called before the commit, and may be called
-// earlier.
+// Finisher completes the work of an update. Finish is called before the commit, and possibly earlier.
 type Finisher interface{ Finish() error }
 
-// Keeper is a [Finisher] that keeps what an update really changes: Changes is called with each row, in the order of
-// keys, and its value before; nil where it was not there. Ends comes after the last one. What they put is committed
-// with the rest, and nothing reads it before.
+// Keeper is a [Finisher] that stores the effective changes of an update: Changes is called with each row, by key, and
+// its value before; nil if there was none. Ends is called after the last one. Their rows are committed with the update,
+// and not read before.
 type Keeper interface {
 	Finisher
 	Changes(key, before []byte, put func(key, value []byte) error) error
 	Ends(put func(key, value []byte) error) error
 }
 
-// Attached returns what an update has attached to a key, which make makes at first.
+// Attached returns the finisher that an update has attached to a key; make makes it at first.
 func (t *Tx) Attached(key any, make func() Finisher) Finisher {
 	f, ok := t.attached[key]
 	if !ok {
@@ -75,17 +74,17 @@ func (t *Tx) Attached(key any, make func() Finisher) Finisher {
 	return f
 }
 
-// ErrReadOnly says that a view is not for changing anything.
+// ErrReadOnly is the error for a change in a view.
 var ErrReadOnly = errors.New("write in a read-only view")
 
-// Over is [Over] for a reader of the same state. It remembers nothing where t does not: then others do.
+// Over is [Over] for a reader of the same state. It caches nothing if t does not.
 func (t *Tx) Over(base kv.Reader) *Tx {
 	over := Over(t.ctx, base)
 	over.reads.most = min(over.reads.most, t.reads.most)
 	return over
 }
 
-// Over returns a Tx that reads with a reader, and changes nothing.
+// Over returns a Tx that reads with a reader, and must not change anything.
 func Over(ctx context.Context, base kv.Reader) *Tx {
 	t := &Tx{ctx: ctx, base: base}
 	if t.Distant() {
@@ -100,8 +99,8 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // Changing reports whether it is an update.
 func (t *Tx) Changing() bool { return t.pending != nil }
 
-// Reader returns what the state is read with, without what an update has changed. An update does not depend on what is
-// read so.
+// Reader returns the reader of the state, without the changes of an update. The update does not depend on rows read
+// with it.
 func (t *Tx) Reader() kv.Reader { return t.base }
 
 // Version returns the version of the state.
@@ -110,11 +109,11 @@ func (t *Tx) Version() kv.Version { return t.base.Version() }
 // At returns a time at which the state was the present one; zero where that is not known.
 func (t *Tx) At() time.Time { return t.at }
 
-// Led returns the version of the state that the commit has led to, zero if there was none.
+// Led returns the version of the state after the commit, zero if there was none.
 func (t *Tx) Led() kv.Version { return t.led }
 
-// Limit bounds the memory of the rows that an update keeps until the commit, in bytes; 0 sets
-// no limit. Beyond it there is an error that is [ErrTooLarge].
+// Limit sets the memory for the rows of an update before the commit, in bytes; 0 is no limit. Beyond it, the error is
+// [ErrTooLarge].
 func (t *Tx) Limit(bytes int64) { t.most = bytes }
 
 // Get returns the value of key, or nil. It stays valid, and must not be changed.
@@ -127,7 +126,7 @@ func (t *Tx) Get(key []byte) ([]byte, error) {
 	return t.stored(key)
 }
 
-// ended returns why nobody waits for what is read any more.
+// ended returns the reason why reads are no longer needed.
 func (t *Tx) ended() error {
 	select {
 	case <-t.ctx.Done():
@@ -167,7 +166,7 @@ func (t *Tx) before(key []byte) (value []byte, known bool, err error) {
 	return value, false, err
 }
 
-// dependsOn notes that what an update decides depends on rows whose keys begin with prefix.
+// dependsOn records that the update depends on rows whose keys begin with prefix.
 func (t *Tx) dependsOn(prefix []byte) {
 	switch {
 	case t.settled || t.depends == nil:
@@ -178,9 +177,8 @@ func (t *Tx) dependsOn(prefix []byte) {
 	}
 }
 
-// DependOn says on which keyspaces an update depends, besides those in which it changes rows: what it reads of others
-// may be of the state from which it began, and need not be so when it is committed. Without it an update depends on all
-// keyspaces of which it reads rows.
+// DependOn sets the keyspaces that an update depends on, besides those in which it changes rows: its reads of other
+// keyspaces may be out of date at the commit. Without a call, it depends on all keyspaces that it reads.
 func (t *Tx) DependOn(spaces ...uint32) {
 	t.settled, t.depends = true, map[uint32]bool{}
 	for _, space := range spaces {
@@ -198,7 +196,7 @@ func (t *Tx) Put(key, value []byte) error {
 	return t.grow(len(key) + len(value))
 }
 
-// present returns the value of a row that is put: a nil one is of a row that goes.
+// present returns the value of a row to put, because a nil value removes a row.
 func present(value []byte) []byte {
 	if value == nil {
 		return []byte{}
@@ -206,7 +204,7 @@ func present(value []byte) []byte {
 	return value
 }
 
-// perPending is about what it takes to keep a row until the commit, besides the row.
+// perPending is the approximate memory of a row before the commit besides the row.
 const perPending = 100
 
 // grow counts a row that is kept until the commit.
@@ -217,8 +215,8 @@ func (t *Tx) grow(size int) error {
 	return nil
 }
 
-// PutUnread is Put of a row that nothing reads before the commit. The engine has it from now on:
-// memory does not grow with such rows.
+// PutUnread is Put of a row that is not read before the commit. It passes the row to the engine at once, so that memory
+// does not grow.
 func (t *Tx) PutUnread(key, value []byte) error {
 	if t.pending == nil {
 		return ErrReadOnly
@@ -286,18 +284,16 @@ func List[T any](t *Tx, prefix, from []byte) (all []T, err error) {
 
 type row = kv.Row
 
-// Scan iterates over the rows whose keys begin with prefix, from the key from
-// on (nil for the first), in ascending order. Changes made meanwhile may show
-// or not; the rows stay valid.
+// Scan iterates over the rows whose keys begin with prefix, from the key from on (nil for the first), in ascending
+// order. It may or may not include concurrent changes; the rows stay valid.
 func (t *Tx) Scan(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(prefix, from, true) }
 
-// ScanInPlace is Scan, but a row is valid only until the next one: for those who look
-// at many rows and keeps few.
+// ScanInPlace is Scan with rows that are valid until the next one only, for callers that read many rows and keep few.
 func (t *Tx) ScanInPlace(prefix, from []byte) iter.Seq2[kv.Row, error] {
 	return t.rows(prefix, from, false)
 }
 
-// Prefixes iterates over what keys of the given length at least begin with, from a key on. It looks at one row of each.
+// Prefixes iterates over the prefixes of a given length of keys, from a key on. It reads one row of each.
 func (t *Tx) Prefixes(length int, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for from != nil {
@@ -344,8 +340,7 @@ func (t *Tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 	}
 }
 
-// pendingRows goes through the changes of an update in the order of keys, beside the rows that are
-// stored.
+// pendingRows iterates over the changes of an update by key, next to the stored rows.
 type pendingRows struct {
 	*Tx
 	prefix string
@@ -353,11 +348,11 @@ type pendingRows struct {
 	more   bool // are wanted
 
 	key   string // of the change that it is at, if ok
-	value []byte // nil: the row goes
+	value []byte // nil: the row is removed
 	ok    bool
 }
 
-// seek goes to the first change from a key on, or behind it.
+// seek advances to the first change from a key on, or after it.
 func (p *pendingRows) seek(from string, including bool) {
 	p.ok = false
 	p.pending.Ascend(from, func(key string, value []byte) bool {
@@ -369,7 +364,7 @@ func (p *pendingRows) seek(from string, including bool) {
 	})
 }
 
-// next yields the row, if it does not go, and goes on to the next change.
+// next yields the row, unless it is removed, and advances to the next change.
 func (p *pendingRows) next() {
 	if p.value != nil {
 		p.more = p.yield(row{Key: []byte(p.key), Value: p.value}, nil)

@@ -8,15 +8,14 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Version returns the version of the present state. With a context of [Once] it may be that of when the first was asked
-// for.
+// Version returns the version of the present state. With a context of [Once] it may be that of the first call.
 func (db *DB) Version(ctx context.Context) (kv.Version, error) {
 	version, _, err := db.VersionAt(ctx)
 	return version, err
 }
 
-// VersionAt is Version, and a time at which that was the version of the present state: of an engine that lags behind it
-// is an earlier time than now; zero where that is not known.
+// VersionAt is Version with a time at which that was the version of the present state: for an engine that lags behind,
+// an earlier time than now; zero if unknown.
 func (db *DB) VersionAt(ctx context.Context) (kv.Version, time.Time, error) {
 	known, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
@@ -37,7 +36,7 @@ func (db *DB) isDated() bool {
 }
 
 func (db *DB) askVersion(ctx context.Context) (kv.Version, time.Time, error) {
-	at, before := db.Now(), db.lineage.seen() // before the question: what is committed meanwhile may be missing
+	at, before := db.Now(), db.lineage.seen() // before the query, because later commits may be missing
 	var version kv.Version
 	var err error
 	if dated, ok := db.Engine.(kv.Dated); ok {
@@ -53,13 +52,13 @@ func (db *DB) askVersion(ctx context.Context) (kv.Version, time.Time, error) {
 
 type onceKey struct{}
 
-// once is a version that is asked for once.
+// once is a version that is queried once.
 type once struct {
 	mu      sync.Mutex
 	version kv.Version
 	at      time.Time
 }
 
-// Once returns a context for one request that reads: the version of the state is asked for once, since a database may
-// be far away. What is remembered of a version is then as of the beginning of the request, or later.
+// Once returns a context for one request that reads: it queries the version of the state once, because a database may
+// be far away. Caches by version are then as of the begin of the request, or later.
 func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, &once{}) }
