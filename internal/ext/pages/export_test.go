@@ -1,10 +1,13 @@
 package pages
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -48,12 +51,57 @@ func Tops(p *Pages, v *store.View) (all map[string][]string, walks int, err erro
 		for _, ref := range roots {
 			all[name] = append(all[name], fmt.Sprint(ref, " ", h.instances[ref]))
 		}
+		for seen := map[fragment.Ref]bool{}; len(roots) > 0; roots = roots[1:] {
+			if ref := roots[0]; !seen[ref] {
+				below, err := h.below(ref)
+				if err != nil {
+					return nil, 0, err
+				}
+				below = slices.DeleteFunc(slices.Sorted(slices.Values(below)), func(one fragment.Ref) bool { return one == ref }) // no page has it
+				seen[ref], roots = true, append(roots, below...)
+				all[name] = append(all[name], fmt.Sprint("below ", ref, ": ", below))
+			}
+		}
 	}
 	return all, walks, nil
 }
 
 // Fresh returns pages of the same server that have found nothing yet.
 func Fresh(p *Pages) *Pages { return &Pages{Server: p.Server} }
+
+// Again returns pages of the same server that know what others have found, as a row has it.
+func Again(p *Pages) (*Pages, error) {
+	again := Fresh(p)
+	again.standings.kept = map[standingOf]*standing{}
+	for id, one := range p.standings.kept {
+		row, err := json.Marshal(one.found)
+		if err != nil {
+			return nil, err
+		}
+		restored := &standing{restored: true}
+		if again.standings.kept[id] = restored; json.Unmarshal(row, &restored.found) != nil {
+			return nil, err
+		}
+	}
+	return again, nil
+}
+
+// Find finds what is known of all associations anew, as the background does.
+func Find(p *Pages, v *store.View) error {
+	_, err := p.find(v)
+	return err
+}
+
+// Stored returns how much is kept in rows of what is known of all associations.
+func Stored(v *store.View) (n int, err error) {
+	for _, err := range v.Tx().Scan(v.Extension("pages"), nil) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
 
 // New returns pages of a server, and what makes them a part of it.
 func New(s *server.Server) (*Pages, *server.Part) {
@@ -67,7 +115,7 @@ func Known(p *Pages) (n int) {
 	defer p.standings.mu.Unlock()
 	for _, one := range p.standings.kept {
 		if one.mu.TryLock() {
-			if one.known {
+			if one.Known {
 				n++
 			}
 			one.mu.Unlock()

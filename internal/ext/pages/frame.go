@@ -34,14 +34,30 @@ type mapFrame struct {
 	Licences  []link // licences and rights of the map
 }
 
-// frames caches frames by map, state and languages, because many pages are made of the same state.
-type frames struct {
-	sync.Mutex
-	kept map[string]mapFrame
+// mostFrames is the number of frames that are cached: many pages are made of the same state.
+const mostFrames = 1000
+
+// recent is a cache of values. When it is full, it drops all of them. It is safe for concurrent use.
+type recent[K comparable, V any] struct {
+	mu   sync.Mutex
+	kept map[K]V
 }
 
-// mostFrames is the number of frames that are cached.
-const mostFrames = 1000
+func (m *recent[K, V]) get(key K) (v V, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, known = m.kept[key]
+	return v, known
+}
+
+func (m *recent[K, V]) put(key K, v V, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil || len(m.kept) >= most {
+		m.kept = map[K]V{}
+	}
+	m.kept[key] = v
+}
 
 // framed adds the frame that all pages of a map share to a page.
 func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
@@ -59,22 +75,13 @@ func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
 	}
 	id := web.Digest([]byte(strings.Join(append(LanguagesOf(r, &v.Collection), layout.LanguageOf(r).Tag, v.Name,
 		server.StateOf(&v.Collection)), "\x00")))
-	p.frames.Lock()
-	found, known := p.frames.kept[id]
-	p.frames.Unlock()
-	if !known {
-		if found, err = p.describer(v, r).mapFrame(); err != nil {
-			return err
+	known := false
+	if made.mapFrame, known = p.frames.get(id); !known {
+		if made.mapFrame, err = p.describer(v, r).mapFrame(); err == nil {
+			p.frames.put(id, made.mapFrame, mostFrames)
 		}
-		p.frames.Lock()
-		if p.frames.kept == nil || len(p.frames.kept) == mostFrames {
-			p.frames.kept = map[string]mapFrame{}
-		}
-		p.frames.kept[id] = found
-		p.frames.Unlock()
 	}
-	made.mapFrame = found
-	return nil
+	return err
 }
 
 // mapFrame reads the parts of the frame that depend on the map.
@@ -133,19 +140,19 @@ func (d *describer) licences() (all []link, err error) {
 		}
 	}
 	refs, err := d.standing("licences", func() ([]records.Class, bool, error) { return d.licencesOf(schemes) },
-		func(all []records.Class, steps []step) ([]records.Class, bool, error) {
-			for _, s := range steps {
+		func(s *standing, steps []step) ([]records.Class, bool, error) {
+			for _, one := range steps {
 				switch {
-				case s.part == fragment.AsType && slices.Contains(wholes, s.player):
+				case one.part == fragment.AsType && slices.Contains(wholes, one.player):
 					return nil, false, nil
-				case s.part == fragment.AsPlayer && slices.Contains(schemes, s.player):
-					a, err := s.association()
+				case one.part == fragment.AsPlayer && slices.Contains(schemes, one.player):
+					a, err := one.association()
 					if err != nil || slices.Contains(licensing, a.Type) {
 						return nil, false, err
 					}
 				}
 			}
-			return all, true, nil
+			return s.Classes, true, nil
 		})
 	for _, c := range refs {
 		l, failed := d.link(c.TopicSI)

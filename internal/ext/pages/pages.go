@@ -39,7 +39,7 @@ type Pages struct {
 
 	summaries summaries
 	standings standings
-	frames    frames
+	frames    recent[string, mapFrame] // by states and languages
 
 	node http.Handler // serves the pages of the node; nil: there are none
 }
@@ -88,7 +88,7 @@ type page struct {
 const mostOfPage = 62 << 10
 
 // link leads to a page.
-type link layout.Link
+type link = layout.Link
 
 // Policy is the content security policy of pages.
 const Policy = layout.Policy

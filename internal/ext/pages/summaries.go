@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -22,10 +21,7 @@ import (
 
 // summaries describes the changes of entries in feeds. It caches them, because they depend only on the states around
 // their commits, and a feed repeats most of its entries after each change. It is safe for concurrent use.
-type summaries struct {
-	mu   sync.Mutex
-	kept map[summarized]string
-}
+type summaries struct{ recent[summarized, string] }
 
 // summarized is an entry, in the language in which feeds call topics.
 type summarized struct {
@@ -61,8 +57,8 @@ func (s *summaries) entries(v *store.View, entries []store.Entry) ([]string, err
 	return all, v.Together(len(lacking), func(i int, v *store.View) error {
 		from, to := lacking[i][0], lacking[i][1]
 		err := summarize(v, entries[from:to], all[from:to])
-		if err == nil {
-			s.keep(v, entries[from:to], all[from:to])
+		for i := from; i < to && err == nil; i++ {
+			s.put(keyOfSummary(v, &entries[i]), all[i], mostSummaries)
 		}
 		return err
 	})
@@ -74,26 +70,12 @@ func keyOfSummary(v *store.View, e *store.Entry) summarized {
 
 // recall sets the cached descriptions of entries, and reports whether all were cached.
 func (s *summaries) recall(v *store.View, entries []store.Entry, all []string) (known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for i := range entries {
-		if all[i], known = s.kept[keyOfSummary(v, &entries[i])]; !known {
+		if all[i], known = s.get(keyOfSummary(v, &entries[i])); !known {
 			return false
 		}
 	}
 	return true
-}
-
-// keep caches the descriptions of entries. If there are too many, it drops all others.
-func (s *summaries) keep(v *store.View, entries []store.Entry, all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept == nil || len(s.kept) > mostSummaries {
-		s.kept = map[summarized]string{}
-	}
-	for i := range entries {
-		s.kept[keyOfSummary(v, &entries[i])] = all[i]
-	}
 }
 
 // summarize describes some entries of a commit. Topics have the names that they had after it.

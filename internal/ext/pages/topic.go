@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
@@ -256,7 +255,8 @@ type describer struct {
 	properties *sides                // nil: none was read
 	labelled   map[fragment.Ref]bool // labels shown as names: true for those without further statements
 	replaces   *bool                 // some topics replace others; nil: not known yet
-	head       *past.Cursor          // position after all changes of the view; nil: not known yet
+	state      *state                // of the view; nil: not known yet
+	anew       map[string]found      // standings that were computed again; nil: cached ones are used
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {

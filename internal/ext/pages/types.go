@@ -157,6 +157,7 @@ type hierarchy struct {
 	classes   []fragment.Ref                  // the types of classes; for the hierarchy of types
 	isClass   map[fragment.Ref]bool           // of types
 	known     map[fragment.Ref][]fragment.Ref // the topics below each topic; nil: they are read on demand
+	kept      *standing                       // caches the topics below others; nil: they are not cached
 }
 
 // allRoots returns the topics that have none above them, and one topic of each cycle; keep if there is no cycle. It
@@ -224,11 +225,27 @@ func (h *hierarchy) topmost() (roots []fragment.Ref, err error) {
 
 // below returns the topics directly below a topic.
 func (h *hierarchy) below(ref fragment.Ref) (below []fragment.Ref, err error) {
-	if h.known != nil {
-		return h.known[ref], nil
+	below, known := h.keptBelow(ref)
+	if known || h.known != nil {
+		return below, nil
 	}
 	_, below, err = h.d.beyond(&h.by, ref, math.MaxInt)
+	if err == nil && h.kept != nil {
+		h.kept.belowOf(h.d.state, func(all map[fragment.Ref][]fragment.Ref) {
+			h.d.standings.forget(h.kept, ref)
+			h.d.standings.changes(1 + len(below))
+			all[ref] = below
+		})
+	}
 	return below, err
+}
+
+// keptBelow is below for topics that need no reading.
+func (h *hierarchy) keptBelow(ref fragment.Ref) (below []fragment.Ref, known bool) {
+	if below, known = h.known[ref]; !known && h.kept != nil {
+		h.kept.belowOf(h.d.state, func(all map[fragment.Ref][]fragment.Ref) { below, known = all[ref] })
+	}
+	return below, known
 }
 
 // page makes a page of a hierarchy: of its top, or of the topics below the one with the key ?below=.
@@ -342,9 +359,11 @@ func (h *hierarchy) grow(tree *typeTree, top []*typeNode, bytes int) error {
 // measure sets the number of topics below each of some nodes, and returns the length of the nodes in bytes.
 func (h *hierarchy) measure(nodes []*typeNode, up *typeNode) (bytes int, err error) {
 	if h.known == nil {
-		refs := make([]fragment.Ref, len(nodes))
-		for i, n := range nodes {
-			refs[i] = n.ref
+		var refs []fragment.Ref
+		for _, n := range nodes {
+			if _, known := h.keptBelow(n.ref); !known {
+				refs = append(refs, n.ref)
+			}
 		}
 		if err := h.d.v.State().Expect(refs, nil); err != nil {
 			return 0, err

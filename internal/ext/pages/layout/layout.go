@@ -47,6 +47,45 @@ type Link struct {
 	Deprecated bool // it is no longer to be used
 }
 
+// Linked returns the HTML of the link. deprecated is the word for topics that are no longer to be used. A template would
+// need much more time, and some pages have 600 links.
+func (l Link) Linked(deprecated string) template.HTML {
+	called := l.Called(deprecated)
+	if scheme, _, ok := strings.Cut(l.URL, ":"); l.URL == "" || ok && scheme != "http" && scheme != "https" &&
+		!strings.ContainsAny(scheme, "/?#") {
+		return called
+	}
+	return element("a", "href", l.URL, "title", l.Whole) + called + "</a>"
+}
+
+// Called returns the HTML of the title alone.
+func (l Link) Called(deprecated string) (made template.HTML) {
+	if l.Notation != "" {
+		made = element("span", "class", "notation") + escaped(l.Notation) + "</span> "
+	}
+	dir, after := "", template.HTML("</bdi>")
+	if l.Lang != "" {
+		dir = direction(l.Lang)
+	}
+	if l.Deprecated {
+		made, after = made+"<s>", after+"</s> <small>("+escaped(deprecated)+")</small>"
+	}
+	return made + element("bdi", "lang", l.Lang, "dir", dir) + escaped(l.Title) + after
+}
+
+// element returns the start tag of an element. Attributes without a value are left out.
+func element(name string, attributes ...string) template.HTML {
+	tag := "<" + name
+	for i := 0; i < len(attributes); i += 2 {
+		if value := attributes[i+1]; value != "" {
+			tag += " " + attributes[i] + `="` + template.HTMLEscapeString(value) + `"`
+		}
+	}
+	return template.HTML(tag + ">")
+}
+
+func escaped(text string) template.HTML { return template.HTML(template.HTMLEscapeString(text)) }
+
 // As is the parameter by which a link of a page leads a browser to a document itself, and not to its page, and Data its
 // value.
 const (
