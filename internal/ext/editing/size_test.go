@@ -85,6 +85,13 @@ func TestFormsThatComeBackAreSmall(t *testing.T) {
 	at := served.TopicPath("big", "http://example.org/a/long/address/of/a/topic/of/which/something/is/said/hub") + "/edit.html"
 	f, first := b.Open(at)
 	t.Logf("%d bytes at first", len(first.Bytes))
+	for field, values := range f.Fields { // in each row that has a value
+		if strings.HasSuffix(field, "-value") && values[0] != "" {
+			f.Set(field, values[0]+" changed")
+		}
+	}
+	fits(b.Send(f, "preview"), http.StatusOK, "preview")
+	f, _ = b.Open(at)
 	for range 6 {
 		more := b.Send(f, "association")
 		fits(more, http.StatusOK, "more rows")

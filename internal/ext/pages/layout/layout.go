@@ -47,8 +47,8 @@ type Link struct {
 	Deprecated bool // it is no longer to be used
 }
 
-// Linked returns the HTML of the link. deprecated is the word for topics that are no longer to be used. A template would
-// need much more time, and some pages have 600 links.
+// Linked returns the HTML of the link. deprecated is the word for topics that are no longer to be used. A template
+// would need much more time, and some pages have 600 links.
 func (l Link) Linked(deprecated string) template.HTML {
 	called := l.Called(deprecated)
 	if scheme, _, ok := strings.Cut(l.URL, ":"); l.URL == "" || ok && scheme != "http" && scheme != "https" &&
