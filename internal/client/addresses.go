@@ -107,7 +107,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
 		etag = s.ETag
 	}
-	recent, answer, _, err := c.recentDocument(ctx, a.FragmentsFeed, etag)
+	recent, answer, err := c.getFeed(ctx, a.FragmentsFeed, etag)
 	if err != nil {
 		met.err = err
 		return met
@@ -132,7 +132,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 	check := u.source.Check
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
 		if recent { // it is not accepted yet
-			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)
+			_, _, err := c.checkpointOf(ctx, &at, f)
 			return errors.Join(whereOlder(err), checkPrefix(&at, f.ServerSrcLocatorPrefix, from, true))
 		}
 		return check(f, from, recent)

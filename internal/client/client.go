@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/locks"
@@ -122,6 +123,7 @@ type Client struct {
 
 	tolerated *tolerated
 	moved     *moved              // nil: requests are not those of a subscription
+	from      *fetch.Fetcher      // of the subscription; nil likewise
 	late      []store.Quarantined // of a round: changes to apply late, see revisit
 	unkept    []store.Quarantined // of a round: changes that the server no longer has, see checkKept
 

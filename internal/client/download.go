@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,8 +19,8 @@ const downloadFolder = "downloads"
 
 // fetchSnapshot fetches the data of a snapshot, or the rest. After an error, the next call for the same snapshot
 // continues.
-func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, data feeds.Link,
-	allowURL func(*url.URL) error) (*fetch.Download, error) {
+func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry,
+	data feeds.Link) (*fetch.Download, error) {
 	if err := c.tidyDownloads(ctx); err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 			}
 		}}
 	return d, d.Fetch(ctx, c.fetcher(),
-		fetch.Request{URL: data.Href, Accept: c.links().AcceptFor(data.Type), Max: c.MaxSnapshot, AllowURL: allowURL})
+		fetch.Request{URL: data.Href, Accept: c.links().AcceptFor(data.Type), Max: c.MaxSnapshot})
 }
 
 func (c *Client) downloadPath(s *store.Subscription) string {

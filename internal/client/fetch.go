@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -22,8 +21,8 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	own := *c
 	own.format, own.tolerated, own.moved = nil, &tolerated{}, &moved{from: s.Authority()}
 	own.Hosts = slices.Concat(c.Hosts, s.Hosts)
-	for _, a := range s.Addresses { // entries in quarantine may have another address than the present one
-		own.Hosts = append(own.Hosts, serverOf(a.FragmentsFeed))
+	for _, feed := range s.Feeds() { // entries in quarantine may have another address than the present one
+		own.Hosts = append(own.Hosts, serverOf(feed))
 	}
 	if s.Strict != nil {
 		own.Lenient = !*s.Strict
@@ -36,6 +35,9 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	}
 	if own.HTTP, err = fetch.Trusting(c.HTTP, s.CACert); err == nil {
 		own.HTTP, err = fetch.BearerFrom(own.HTTP, s.Authority(), s.TokenFile)
+	}
+	if err == nil {
+		own.from, err = own.fetcher().From(s.FragmentsFeed)
 	}
 	return &own, err
 }
@@ -82,27 +84,12 @@ func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, e
 	if err != nil {
 		return false, false, err
 	}
-	allowURL, err := own.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return false, false, err
-	}
-	return follow.Wait(ctx, own.fetcher(), ref, etag, allowURL)
+	return follow.Wait(ctx, own.fetcher(), ref, etag)
 }
 
 // getFeed fetches a feed document; nil means that it has not changed.
-func (c *Client) getFeed(ctx context.Context, ref, etag string,
-	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
-}
-
-// recentDocument fetches the recent document of a feed, and returns the function that allows its links. It is nil if
-// its ETag is unchanged.
-func (c *Client) recentDocument(ctx context.Context, ref, etag string) (f *feeds.Feed, a *fetch.Answer,
-	allowURL func(*url.URL) error, err error) {
-	if allowURL, err = c.fetcher().AllowURL(ref); err == nil {
-		f, a, err = c.getFeed(ctx, ref, etag, allowURL)
-	}
-	return f, a, allowURL, err
+func (c *Client) getFeed(ctx context.Context, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
+	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag)
 }
 
 // finder returns a finder of sources to subscribe to.
@@ -138,6 +125,9 @@ func (c *Client) fetcher() *fetch.Fetcher {
 	if c.moved != nil {
 		f.Moved = c.moved.note
 	}
+	if c.from != nil {
+		f.Allow = c.from.Allow
+	}
 	if c.asking {
 		return f.Asking()
 	}
@@ -145,12 +135,12 @@ func (c *Client) fetcher() *fetch.Fetcher {
 }
 
 // healthOf returns the check whether the server of a subscription is out of order.
-func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
+func (c *Client) healthOf(s *store.Subscription) follow.Health {
 	return follow.Health{Alive: func(ctx context.Context) (err error) {
 		if found, err := c.found(ctx, s); found != nil || err != nil {
 			return err
 		}
-		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, allowURL)
+		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag)
 		return err
 	}}
 }

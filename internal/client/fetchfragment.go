@@ -63,7 +63,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 			return got, int64(len(inline)), nil
 		}
 	}
-	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL,
+	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment,
 		Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
 		body := &oneLarge{Body: a.Body, Ctx: ctx, Slot: u.large}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -20,11 +19,10 @@ import (
 type fragments struct {
 	*Client
 	follow.NoRecords
-	source   *tmshare.Source
-	s        *store.Subscription
-	r        *Round
-	allowURL func(*url.URL) error
-	mark     follow.Mark // moves with each commit
+	source *tmshare.Source
+	s      *store.Subscription
+	r      *Round
+	mark   follow.Mark // moves with each commit
 
 	log      *follow.Log // of the look
 	done     int         // changes of the log that the mark is past
@@ -68,7 +66,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 	u.r, u.source.Until = r, until
 	e := follow.Engine[received]{
 		Source: u.source, URL: s.FragmentsFeed, Sink: u,
-		Parallel: c.Parallel, Batch: c.Batch, BatchBytes: maxCommit, MaxWaiting: maxGone, Health: c.healthOf(s, u.allowURL),
+		Parallel: c.Parallel, Batch: c.Batch, BatchBytes: maxCommit, MaxWaiting: maxGone, Health: c.healthOf(s),
 		Progress: func(done, total int) {
 			c.Progress(Progress{s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
@@ -94,11 +92,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 }
 
 func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragments, error) {
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return nil, err
-	}
-	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1),
+	u := &fragments{Client: c, s: s, large: make(chan struct{}, 1),
 		places: make(chan struct{}, c.Parallel), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
 	if p := s.Applied(); p != nil {
 		m := p.Mark
@@ -117,7 +111,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
 			}
-			err := c.acceptRecent(ctx, s, f, allowURL)
+			err := c.acceptRecent(ctx, s, f)
 			if s.State != nil && s.Staging == nil {
 				err = whereOlder(err)
 			}

@@ -170,11 +170,7 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription) error {
 	if gone.IsZero() { // later entries have the state of the topics
 		return nil
 	}
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	snapshot, err := c.newestSnapshot(ctx, s, allowURL)
+	snapshot, err := c.newestSnapshot(ctx, s)
 	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {
 		return err
 	}

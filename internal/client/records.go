@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,10 +22,9 @@ import (
 // records is a source of records in the store, as a [follow.Sink].
 type records struct {
 	*Client
-	s        *store.Subscription
-	r        *Round
-	allowURL func(*url.URL) error
-	format   *formats.Format // of records; nil: XTM
+	s      *store.Subscription
+	r      *Round
+	format *formats.Format // of records; nil: XTM
 
 	mark       follow.Mark         // position up to which the source was followed
 	begun      json.RawMessage     // the mark to keep with each commit
@@ -42,11 +40,7 @@ type records struct {
 // harvest applies the changes of the source after its mark. The mark moves when all are done; until then, the next
 // round finds the remaining work by the held records.
 func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) error {
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	h := &records{Client: c, s: s, r: r, allowURL: allowURL, large: make(chan struct{}, 1)}
+	h := &records{Client: c, s: s, r: r, large: make(chan struct{}, 1)}
 	if err := c.tidyDownloads(ctx); err != nil {
 		return err
 	}
@@ -89,7 +83,7 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 	e := follow.Engine[obtained]{
 		Source: source, URL: h.s.FragmentsFeed, Sink: h,
 		Parallel: h.Parallel, Batch: h.Batch, BatchBytes: maxCommit, MaxWaiting: 2 * h.MaxQuarantine,
-		Health: h.healthOf(h.s, h.allowURL),
+		Health: h.healthOf(h.s),
 		Progress: func(done, total int) {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},

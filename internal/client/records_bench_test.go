@@ -85,8 +85,10 @@ func (n *recordsBench) inStep(form string) {
 	}, 10*time.Minute, 100*time.Millisecond)
 	s, err := n.client.Subscribe(ctx, n.url+form, client.SubscribeOptions{Name: "m"})
 	require.NoError(tb, err)
+	fetcher, err := fetch.Fetcher{Logger: silent}.WithDefaults().From(s.FragmentsFeed)
+	require.NoError(tb, err)
 	source, err := follow.ProtocolNamed(ext.Protocols(), string(s.Protocol)).Open(&follow.Access{
-		Fetcher: fetch.Fetcher{Logger: silent}.WithDefaults(), URL: s.FragmentsFeed, Temp: tb.TempDir(), Subjects: true,
+		Fetcher: fetcher, URL: s.FragmentsFeed, Temp: tb.TempDir(), Subjects: true,
 		Check: func(string, string) error { return nil },
 	})
 	require.NoError(tb, err)

@@ -92,7 +92,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		defer content.Close()
 		return read(content, form.URL, "")
 	}
-	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL,
+	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment,
 		Within: h.MaxTime}
 	// All versions of a record have the same address: a cached older version would be taken for that of the entry, and
 	// never be fetched again.

@@ -158,7 +158,7 @@ func (u *fragments) repair(ctx context.Context) (int, error) {
 
 // digestLink returns the address of the tree of the source's digest.
 func (u *fragments) digestLink(ctx context.Context) (string, error) {
-	recent, _, err := u.getFeed(ctx, u.s.FragmentsFeed, "", u.allowURL)
+	recent, _, err := u.getFeed(ctx, u.s.FragmentsFeed, "")
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +173,7 @@ func (u *fragments) digestLink(ctx context.Context) (string, error) {
 
 // fetchNode fetches a node of the tree of the state with a digest.
 func (u *fragments) fetchNode(ctx context.Context, at, stated string) (*statedigest.Document, error) {
-	r := fetch.Request{URL: at, Accept: "application/json", Max: maxNode, AllowURL: u.allowURL, Within: u.MaxTime}
+	r := fetch.Request{URL: at, Accept: "application/json", Max: maxNode, Within: u.MaxTime}
 	d, _, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*statedigest.Document, error) {
 		if a.Header.Get(digestHeader) != stated {
 			return nil, fetch.Permanent(errMoved)
@@ -192,7 +192,7 @@ func (u *fragments) fetchTopic(ctx context.Context, base string,
 	topic fragment.Ref) (*fragment.Fragment, int64, error) {
 	named := fragment.Identity{SubjectIdentifiers: []fragment.Ref{topic}}
 	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(),
-		Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+		Max: u.MaxFragment, Within: u.MaxTime}
 	f, a, err := fetch.Do(ctx, u.fetcher().Uncached(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
 		f, err := fragment.ReadAs(ctx, a.Body, u.xtmOptions(u.s.SP, a.URL, a.ContentType), fragment.Named{Identity: named})
 		return f, limitsLast(err)

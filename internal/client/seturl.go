@@ -67,7 +67,7 @@ func (c *Client) ChangeAddresses(ctx context.Context, name string, add, remove [
 	if err != nil {
 		return nil, err
 	}
-	refs := append(addressesOf(s), add...)
+	refs := append(s.Feeds(), add...)
 	for _, ref := range remove {
 		at := slices.IndexFunc(refs, func(other string) bool {
 			return iri.SameDocument(other, ref) || iri.SameDocument(other, strings.TrimSuffix(ref, "/")+"/fragments")
@@ -79,15 +79,6 @@ func (c *Client) ChangeAddresses(ctx context.Context, name string, add, remove [
 		refs = slices.Delete(refs, at, at+1)
 	}
 	return c.SetURL(ctx, name, refs, false)
-}
-
-// addressesOf returns all addresses of a source, the authority first.
-func addressesOf(s *store.Subscription) []string {
-	refs := []string{s.Authority()}
-	for i := 1; i < len(s.Addresses); i++ {
-		refs = append(refs, s.Addresses[i].FragmentsFeed)
-	}
-	return refs
 }
 
 // Set changes settings of a subscription. nil leaves one as it is.
@@ -143,7 +134,7 @@ func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 	if err := c.mayMove(s, to); err != nil {
 		return err
 	}
-	refs := addressesOf(s)
+	refs := s.Feeds()
 	refs[0] = to
 	if _, err := c.SetURL(ctx, name, refs, false); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -24,12 +23,11 @@ const maxMissing = 5
 // stageSnapshot loads the newest snapshot as a new generation of the source, or nothing if there is none. recent is the
 // recent document of the fragments feed before. It fetches the snapshot to a file first, so that the server does not
 // wait, an interrupted fetch can continue, and only complete data is read.
-func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed,
-	allowURL func(*url.URL) error) error {
+func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed) error {
 	var missing error // of the link
 	link := ""
 	for tries := 1; ; tries++ {
-		snapshot, err := c.newestSnapshot(ctx, s, allowURL)
+		snapshot, err := c.newestSnapshot(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -45,7 +43,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 			return missing
 		}
 		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-		d, err := c.fetchSnapshot(ctx, s, snapshot, data, allowURL)
+		d, err := c.fetchSnapshot(ctx, s, snapshot, data)
 		if failed, ok := errors.AsType[*fetch.Error](err); ok &&
 			(failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
 			missing, link = err, data.Href // there may be a newer one by now
@@ -150,12 +148,11 @@ func (c *Client) tellLoading(source string, l store.Loading) {
 	}
 }
 
-func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription,
-	allowURL func(*url.URL) error) (*feeds.Entry, error) {
+func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription) (*feeds.Entry, error) {
 	if s.SnapshotsFeed == "" {
 		return nil, nil
 	}
-	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "", allowURL)
+	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "")
 	if err != nil {
 		return nil, err
 	}

@@ -178,11 +178,11 @@ func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error 
 		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format",
 			ProtocolOf(s))
 	}
-	_, _, allowURL, err := c.recentDocument(ctx, s.FragmentsFeed, "")
+	_, _, err := c.getFeed(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return err
 	}
-	newest, err := c.newestSnapshot(ctx, s, allowURL)
+	newest, err := c.newestSnapshot(ctx, s)
 	if err == nil && newest != nil {
 		_, err = c.links().Snapshot(s.SnapshotsFeed, newest)
 	}

@@ -417,17 +417,17 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	case p != nil: // its content is checked when it is read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
-	recent, _, allowURL, err := c.recentDocument(ctx, s.FragmentsFeed, "")
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return err
 	}
 	if err := checkPrefix(s, recent.ServerSrcLocatorPrefix, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
 		return err
 	}
-	if err := c.acceptRecent(ctx, s, recent, allowURL); err != nil {
+	if err := c.acceptRecent(ctx, s, recent); err != nil {
 		return err
 	}
-	if err := c.stageSnapshot(ctx, s, recent, allowURL); err != nil {
+	if err := c.stageSnapshot(ctx, s, recent); err != nil {
 		return err
 	}
 	if s.Replica {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -56,8 +55,8 @@ const maxProof = 64 << 10
 
 // checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they continue the
 // pinned ones; else the error is a [CheckpointError]. Both are "" for a source that was never signed.
-func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed,
-	allowURL func(*url.URL) error) (key, signed string, err error) {
+func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription,
+	f *feeds.Feed) (key, signed string, err error) {
 	if s.Key == "" && f.Checkpoint == "" {
 		return "", "", nil
 	}
@@ -87,7 +86,7 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	}
 	var proof tlog.TreeProof
 	if stated.Size > known.Size && known.Size > 0 {
-		if proof, err = c.consistency(ctx, f, known.Size, stated.Size, allowURL); err != nil {
+		if proof, err = c.consistency(ctx, f, known.Size, stated.Size); err != nil {
 			return "", "", err
 		}
 	}
@@ -102,15 +101,14 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 
 // consistency fetches the proof that the log of from entries is the beginning of the log of to entries (RFC 6962
 // §2.1.2). It is empty if the source has none.
-func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
-	allowURL func(*url.URL) error) (tlog.TreeProof, error) {
+func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64) (tlog.TreeProof, error) {
 	link, ok := f.Link(feeds.RelCheckpoint)
 	if !ok {
 		return nil, nil
 	}
 	r := fetch.Request{
 		URL: fmt.Sprintf("%s/consistency?from=%d&to=%d", link.Href, from, to), Accept: "application/json", Max: maxProof,
-		AllowURL: allowURL, Within: c.MaxTime,
+		Within: c.MaxTime,
 	}
 	proof, _, err := fetch.Do(ctx, c.fetcher().Uncached(), r, func(a *fetch.Answer) (tlog.TreeProof, error) {
 		var answer struct{ Proof tlog.TreeProof }
@@ -136,7 +134,7 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 		return nil
 	}
 	var err error
-	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, stated, nil)
+	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, stated)
 	if refused, ok := errors.AsType[*CheckpointError](err); ok {
 		return fmt.Errorf(
 			"%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and "+
@@ -147,9 +145,8 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 
 // acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not continue the last one.
 // Otherwise it pins the key and the checkpoint.
-func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed,
-	allowURL func(*url.URL) error) error {
-	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
+func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed) error {
+	key, signed, err := c.checkpointOf(ctx, s, f)
 	if err != nil || key == s.Key && signed == s.Checkpoint {
 		return err
 	}
@@ -161,9 +158,8 @@ func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f 
 }
 
 // acceptRecent is [Client.acceptCheckpoint]. It also stores from which feeds the source is derived.
-func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed,
-	allowURL func(*url.URL) error) error {
-	if err := c.acceptCheckpoint(ctx, s, f, allowURL); err != nil {
+func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed) error {
+	if err := c.acceptCheckpoint(ctx, s, f); err != nil {
 		return err
 	}
 	from := discover.DerivedFrom(f)
@@ -253,13 +249,13 @@ func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Tru
 	if err != nil {
 		return nil, err
 	}
-	f, _, allowURL, err := own.recentDocument(ctx, s.FragmentsFeed, "")
+	f, _, err := own.getFeed(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return nil, err
 	}
 	t := &Trust{Name: name, Key: s.Key, Checkpoint: s.Checkpoint, StatedKey: f.Key, StatedCheckpoint: f.Checkpoint}
 	var refused *CheckpointError
-	if _, _, err := own.checkpointOf(ctx, s, f, allowURL); errors.As(err, &refused) {
+	if _, _, err := own.checkpointOf(ctx, s, f); errors.As(err, &refused) {
 		t.Refused = refused.Err.(*checkpoint.ForkError).Reason
 	} else if err != nil {
 		return nil, err
@@ -268,7 +264,7 @@ func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Tru
 		return t, nil
 	}
 	begin := &store.Subscription{Name: name, SP: s.SP, Key: key} // without the checkpoint that is pinned
-	key, signed, err := own.checkpointOf(ctx, begin, f, allowURL)
+	key, signed, err := own.checkpointOf(ctx, begin, f)
 	if err == nil {
 		err = own.pin(ctx, s, key, signed)
 	}

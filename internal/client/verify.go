@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -153,8 +152,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 }
 
 // currentLink returns where the map as of now is.
-func (c *Client) currentLink(ctx context.Context, s *store.Subscription,
-	allowURL func(*url.URL) error) (string, error) {
+func (c *Client) currentLink(ctx context.Context, s *store.Subscription) (string, error) {
 	switch found, err := c.found(ctx, s); {
 	case err != nil:
 		return "", err
@@ -163,7 +161,7 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription,
 	case found != nil:
 		return found.Current, nil
 	}
-	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return "", err
 	}
@@ -197,18 +195,14 @@ func (c *comparison) close() {
 
 // fetch fetches the map as of now.
 func (c *comparison) fetch() error {
-	allowURL, err := c.fetcher().AllowURL(c.s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	link, err := c.currentLink(c.ctx, c.s, allowURL)
+	link, err := c.currentLink(c.ctx, c.s)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	r := fetch.Request{URL: link, Accept: c.links().Accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
+	r := fetch.Request{URL: link, Accept: c.links().Accept(), Max: c.MaxSnapshot}
 	_, a, err := fetch.Do(c.ctx, c.fetcher(), r, func(a *fetch.Answer) (struct{}, error) {
 		c.at, c.contentType = a.URL, a.ContentType
 		if err := c.keep(a.Body); err != nil {

@@ -136,23 +136,22 @@ func (a *App) Environment() cli.Environment {
 
 // FilterFlags adds the flags that say what of a map is meant. The function returns that; nil: all.
 func (a *App) FilterFlags(fl *pflag.FlagSet) (asked func() (json.RawMessage, error)) {
-	asked = func() (json.RawMessage, error) { return nil, nil }
 	for _, e := range a.Extensions {
 		if e.FilterFlags != nil {
-			asked = e.FilterFlags(fl)
+			return e.FilterFlags(fl)
 		}
 	}
-	return asked
+	return func() (json.RawMessage, error) { return nil, nil }
 }
 
 // Filter returns what lets parts of maps pass; nil: nothing does.
-func (a *App) Filter() (pass merged.Pass) {
+func (a *App) Filter() merged.Pass {
 	for _, e := range a.Extensions {
 		if e.Filter != nil {
-			pass = e.Filter
+			return e.Filter
 		}
 	}
-	return pass
+	return nil
 }
 
 // Merged returns the merged view of the sources of the open store.

@@ -39,7 +39,8 @@ func Trusting(h *http.Client, file string) (*http.Client, error) {
 	return &own, nil
 }
 
-// BearerFrom is Bearer with the first token in a file. Without a file it returns h.
+// BearerFrom returns a client that does what h does, and shows the first token in a file to the server of a URL.
+// Without a file it returns h.
 func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
 	if file == "" {
 		return h, nil
@@ -52,19 +53,12 @@ func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Bearer(h, u, tokens[0].Value), nil
-}
-
-// Bearer returns a client that does what h does, and shows a token to the server
-// of the URL.
-func Bearer(h *http.Client, u *url.URL, token string) *http.Client {
-	own := *h
-	next := h.Transport
+	own, next := *h, h.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	own.Transport = bearer{next, u.Scheme, iri.HostOf(u), token}
-	return &own
+	own.Transport = bearer{next, u.Scheme, iri.HostOf(u), tokens[0].Value}
+	return &own, nil
 }
 
 // bearer shows a token (RFC 6750 §2.1, Authorization Request Header Field) to

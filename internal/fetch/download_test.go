@@ -73,9 +73,9 @@ func ignoringRanges(answer http.HandlerFunc) http.HandlerFunc {
 
 // download fetches to the file and returns what is in it.
 func download(t *testing.T, d *fetch.Download, f *fetch.Fetcher, at string, limit int64) (string, error) {
-	allowURL, err := f.AllowURL(at)
+	from, err := f.From(at)
 	require.NoError(t, err)
-	if err := d.Fetch(context.Background(), f, fetch.Request{URL: at, Max: limit, AllowURL: allowURL}); err != nil {
+	if err := d.Fetch(context.Background(), from, fetch.Request{URL: at, Max: limit}); err != nil {
 		return "", err
 	}
 	r, err := d.Open(limit)
@@ -207,7 +207,7 @@ func TestDownloadIsTakenUpByItsKey(t *testing.T) {
 		})
 		d := inFolder(t)
 		once := fetcher(func(f *fetch.Fetcher) { f.Tries = 1 })
-		allowURL, err := once.AllowURL(s.URL)
+		from, err := once.From(s.URL)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -216,7 +216,7 @@ func TestDownloadIsTakenUpByItsKey(t *testing.T) {
 				cancel()
 			}
 		}
-		require.Error(t, d.Fetch(ctx, once, fetch.Request{URL: s.URL, Max: 1 << 20, AllowURL: allowURL}))
+		require.Error(t, d.Fetch(ctx, from, fetch.Request{URL: s.URL, Max: 1 << 20}))
 		require.Len(t, left(t, d), 2)
 		d = &fetch.Download{Path: d.Path, Key: key}
 		got, err := download(t, d, once, s.URL, 1<<20)

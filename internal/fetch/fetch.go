@@ -20,13 +20,12 @@ import (
 
 // Request is one document to fetch.
 type Request struct {
-	Method   string // "" = GET; HEAD, POST
-	URL      string
-	Accept   string
-	ETag     string               // "" = unconditionally
-	Max      int64                // bytes of the body, unpacked; more are an error
-	AllowURL func(*url.URL) error // why a URL is not gone to; as of [Fetcher.AllowURL]
-	Within   time.Duration        // for all of the answer; 0: as long as it takes
+	Method string // "" = GET; HEAD, POST
+	URL    string
+	Accept string
+	ETag   string        // "" = unconditionally
+	Max    int64         // bytes of the body, unpacked; more are an error
+	Within time.Duration // for all of the answer; 0: as long as it takes
 
 	Packed   bool              // the body is read as it came, packed
 	Post     []byte            // what is posted
@@ -132,8 +131,12 @@ func (f *Fetcher) backoff() backoff.BackOff {
 // open sends a request and checks the head of the answer.
 func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	u, err := url.Parse(r.URL)
-	if err == nil {
-		err = r.AllowURL(u)
+	switch {
+	case err != nil:
+	case f.Allow == nil:
+		err = errors.New("nothing says which URLs the fetcher may ask")
+	default:
+		err = f.Allow(u)
 	}
 	if err != nil {
 		return nil, &Error{URL: r.URL, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
@@ -174,7 +177,7 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		if permanent && f.Moved != nil {
 			f.Moved(r.URL, notAsking(to.URL, value))
 		}
-		if err := r.AllowURL(to.URL); err != nil {
+		if err := f.Allow(to.URL); err != nil {
 			return fmt.Errorf("%w: %w", errNotAllowed, err)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,13 +47,13 @@ func serve(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 
 // get fetches a text.
 func get(t *testing.T, f *fetch.Fetcher, at string, change ...func(*fetch.Request)) (string, *fetch.Answer, error) {
-	allowURL, err := f.AllowURL(at)
+	from, err := f.From(at)
 	require.NoError(t, err)
-	r := fetch.Request{URL: at, Accept: "text/plain", Max: 1000, AllowURL: allowURL}
+	r := fetch.Request{URL: at, Accept: "text/plain", Max: 1000}
 	for _, c := range change {
 		c(&r)
 	}
-	return fetch.Do(context.Background(), f, r, func(a *fetch.Answer) (string, error) {
+	return fetch.Do(context.Background(), from, r, func(a *fetch.Answer) (string, error) {
 		b, err := io.ReadAll(a.Body)
 		return string(b), err
 	})
@@ -150,10 +151,10 @@ func TestPermanentErrorsOfTheReader(t *testing.T) {
 		{fmt.Errorf("it is %w", fetch.Permanent(bad)), fetcher(), 1},
 		{fetch.Permanent(bad), fetcher(func(f *fetch.Fetcher) { f.Tries = 1 }), 1},
 	} {
-		allowURL, err := c.f.AllowURL(s.URL)
+		from, err := c.f.From(s.URL)
 		require.NoError(t, err)
 		reads := 0
-		_, _, err = fetch.Do(context.Background(), c.f, fetch.Request{URL: s.URL, Max: 1, AllowURL: allowURL}, func(*fetch.Answer) (int, error) {
+		_, _, err = fetch.Do(context.Background(), from, fetch.Request{URL: s.URL, Max: 1}, func(*fetch.Answer) (int, error) {
 			reads++
 			return 0, c.err
 		})
@@ -255,10 +256,10 @@ func TestTimeForTheWholeAnswer(t *testing.T) {
 					pass(r, 3*within/2)
 					_, _ = body.Write([]byte("lo"))
 				}).fetcher(within, 1)
-				allowURL, err := f.AllowURL(slowURL)
+				from, err := f.From(slowURL)
 				require.NoError(t, err)
-				r := fetch.Request{URL: slowURL, Max: 10, AllowURL: allowURL, Within: within}
-				rest, _, err := fetch.Do(t.Context(), f, r, func(a *fetch.Answer) (string, error) {
+				r := fetch.Request{URL: slowURL, Max: 10, Within: within}
+				rest, _, err := fetch.Do(t.Context(), from, r, func(a *fetch.Answer) (string, error) {
 					_, err := io.ReadFull(a.Body, make([]byte, len("hel")))
 					require.NoError(t, err)
 					if paused {
@@ -283,9 +284,9 @@ func TestTimeForTheWholeAnswer(t *testing.T) {
 			_, _ = body.Write(nil)
 			<-r.Context().Done()
 		}).fetcher(within, 1)
-		allowURL, err := f.AllowURL(slowURL)
+		from, err := f.From(slowURL)
 		require.NoError(t, err)
-		_, _, err = fetch.Do(t.Context(), f, fetch.Request{URL: slowURL, Max: 10, AllowURL: allowURL}, func(a *fetch.Answer) (string, error) {
+		_, _, err = fetch.Do(t.Context(), from, fetch.Request{URL: slowURL, Max: 10}, func(a *fetch.Answer) (string, error) {
 			a.Body.Pause()
 			time.Sleep(time.Hour)
 			a.Body.Resume()
@@ -319,11 +320,11 @@ func TestLeastRate(t *testing.T) {
 		assert.True(t, failed.Transient())
 
 		requests = 0
-		allowURL, err := slow.AllowURL(slowURL)
+		from, err := slow.From(slowURL)
 		require.NoError(t, err)
 		d := &fetch.Download{Path: filepath.Join(dir, "d"), Key: "k"}
 		for i := range 2 {
-			assert.ErrorContains(t, d.Fetch(t.Context(), slow, fetch.Request{URL: slowURL, Max: 1000, AllowURL: allowURL}), "less than 1000 bytes per second")
+			assert.ErrorContains(t, d.Fetch(t.Context(), from, fetch.Request{URL: slowURL, Max: 1000}), "less than 1000 bytes per second")
 			assert.Equal(t, []int{i + 1, i}, []int{requests, asked})
 		}
 
@@ -363,7 +364,7 @@ func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
 func TestHome(t *testing.T) {
 	t.Parallel()
 	f := fetcher(func(f *fetch.Fetcher) { f.Hosts = []string{"mirror.example.org", "other.example.org:8080"} })
-	allowURL, err := f.AllowURL("http://maps.example.org/feed")
+	from, err := f.From("http://maps.example.org/feed")
 	require.NoError(t, err)
 	for to, ok := range map[string]bool{
 		"http://maps.example.org/x": true, "https://maps.example.org/x": true, "http://maps.example.org:81/": true,
@@ -373,10 +374,10 @@ func TestHome(t *testing.T) {
 	} {
 		u, err := url.Parse(to)
 		require.NoError(t, err)
-		assert.Equal(t, ok, allowURL(u) == nil, to)
+		assert.Equal(t, ok, from.Allow(u) == nil, to)
 	}
 	for _, bad := range []string{"", "maps.example.org", "ftp://maps.example.org/", "http:///x", "http://user:secret@maps.example.org/"} {
-		_, err := f.AllowURL(bad)
+		_, err := f.From(bad)
 		require.Error(t, err, bad)
 		assert.NotContains(t, err.Error(), "secret")
 	}
@@ -414,13 +415,15 @@ func TestBearerShowsTheTokenToOneServer(t *testing.T) {
 		note(r)
 		http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 	})
-	u, err := url.Parse(s.URL)
-	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
 	f := fetcher(func(f *fetch.Fetcher) {
-		f.HTTP = fetch.Bearer(&http.Client{}, u, "secret")
+		var err error
+		f.HTTP, err = fetch.BearerFrom(&http.Client{}, s.URL, file)
+		require.NoError(t, err)
 		f.Hosts = []string{elsewhere.Listener.Addr().String()}
 	})
-	_, _, err = get(t, f, s.URL)
+	_, _, err := get(t, f, s.URL)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Bearer secret", ""}, shown)
 }
@@ -466,9 +469,9 @@ func TestTheLimitIsExact(t *testing.T) {
 			io.WriteString(w, answer)
 		}))
 		f := fetch.Fetcher{Tries: 1}.WithDefaults()
-		allowURL, err := f.AllowURL(server.URL)
+		from, err := f.From(server.URL)
 		require.NoError(t, err)
-		got, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: server.URL, Max: 100, AllowURL: allowURL}, func(a *fetch.Answer) ([]byte, error) { return io.ReadAll(a.Body) })
+		got, _, err := fetch.Do(t.Context(), from, fetch.Request{URL: server.URL, Max: 100}, func(a *fetch.Answer) ([]byte, error) { return io.ReadAll(a.Body) })
 		server.Close()
 		if over == 0 {
 			require.NoError(t, err)

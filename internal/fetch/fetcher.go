@@ -26,6 +26,8 @@ type Fetcher struct {
 	// Hosts may be followed to besides the one of the document that one began
 	// with ("host" or "host:port").
 	Hosts []string
+	// Allow returns why a URL is not gone to, nil where it is. [Fetcher.From] sets it.
+	Allow func(*url.URL) error
 
 	Tries   int           // of each request; default 4
 	Backoff time.Duration // before the second try, growing; default 250 ms
@@ -83,9 +85,8 @@ func defaultHTTP() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// AllowURL returns a predicate for the hosts to which links may lead, from what was
-// subscribed to at the URL.
-func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
+// From returns a fetcher for what was subscribed to at a URL: links may lead to its host, and to Hosts.
+func (f *Fetcher) From(subscribed string) (*Fetcher, error) {
 	u, err := url.Parse(subscribed)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, cli.UsageError(
@@ -95,8 +96,8 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 		return nil, cli.UsageError(fmt.Errorf(
 			"the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host))
 	}
-	own := iri.HostOf(u)
-	return func(to *url.URL) error {
+	own, from := iri.HostOf(u), *f
+	from.Allow = func(to *url.URL) error {
 		if to.Scheme != "http" && to.Scheme != "https" {
 			return fmt.Errorf("links to %s: are not followed", to.Scheme)
 		}
@@ -109,5 +110,6 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 		}
 		return fmt.Errorf("the link leads away from %s, to the host %s: give the address that the server has there. If "+
 			"%[1]s is right, its owner corrects --base-url. If both are, allow it with --host %[2]s", u.Host, to.Host)
-	}, nil
+	}
+	return &from, nil
 }

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,8 +56,9 @@ func TestCertificates(t *testing.T) {
 	get := func(address, authority string) (string, error) {
 		h, err := fetch.Trusting(&http.Client{Transport: &http.Transport{}}, authority)
 		require.NoError(t, err)
-		f := fetch.Fetcher{HTTP: h, Tries: 1}.WithDefaults()
-		text, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: address, Max: 100, AllowURL: func(*url.URL) error { return nil }},
+		f, err := fetch.Fetcher{HTTP: h, Tries: 1}.WithDefaults().From(address)
+		require.NoError(t, err)
+		text, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: address, Max: 100},
 			func(a *fetch.Answer) (string, error) {
 				b, err := io.ReadAll(a.Body)
 				return string(b), err

@@ -87,7 +87,7 @@ func (c *Chain) begin(ctx context.Context, url string) *ahead {
 	once.Tries = 1
 	go func() {
 		defer close(a.done)
-		a.feed, a.answer, a.err = bundle(ctx, &once, c.Limits, url, c.AllowURL, func(head *feeds.Feed) {
+		a.feed, a.answer, a.err = bundle(ctx, &once, c.Limits, url, func(head *feeds.Feed) {
 			if l, ok := head.Link("prev-archive"); ok {
 				a.older <- l.Href
 			}

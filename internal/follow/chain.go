@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
-	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -19,7 +18,6 @@ type Chain struct {
 	Limits   feeds.Limits // of one document
 	MaxDocs  int          // default 100,000
 	MaxBytes int64        // of all documents, unpacked; default: no limit
-	AllowURL func(*url.URL) error
 
 	// Check is given each document before any of it is used. It may be nil.
 	Check    func(*Document) error
@@ -107,7 +105,7 @@ func (c *Chain) Documents(ctx context.Context, ref, etag string) iter.Seq2[*Docu
 func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) {
 	bundle := c.bundles && c.readBundle(ctx, d)
 	if !bundle {
-		d.Feed, d.Answer, err = Feed(ctx, c.Fetcher, c.Limits, d.From, etag, c.AllowURL)
+		d.Feed, d.Answer, err = Feed(ctx, c.Fetcher, c.Limits, d.From, etag)
 	}
 	switch {
 	case err != nil && d.Count > 1 && ctx.Err() == nil:

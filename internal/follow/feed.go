@@ -7,33 +7,30 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
 // Feed fetches a feed document, unless its ETag is still the given one.
-func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string,
-	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode, allowURL)
+func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits,
+	ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
+	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode)
 }
 
 // bundle fetches a document of a fragments feed as a bundle, if the server offers it. It calls head with the feed
 // before the entries are read.
-func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error,
+func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string,
 	head func(*feeds.Feed)) (*feeds.Feed, *fetch.Answer, error) {
 	decode := func(r io.Reader, uri string, limits feeds.Limits) (*feeds.Feed, error) {
 		return feeds.DecodeBundle(r, uri, limits, head)
 	}
-	return fetchFeed(ctx, f, limits, ref, "", acceptBundle, decode, allowURL)
+	return fetchFeed(ctx, f, limits, ref, "", acceptBundle, decode)
 }
 
 func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag, accept string,
-	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error),
-	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL,
-		Within: f.MaxTime}
+	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error)) (*feeds.Feed, *fetch.Answer, error) {
+	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
 		limits.ContentType = a.ContentType
 		feed, err := decode(a.Body, a.URL, limits)
@@ -62,9 +59,8 @@ type Recent struct {
 }
 
 // Stands returns [ErrHeadMoved] where the document has other entries by now.
-func (r *Recent) Stands(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits,
-	allowURL func(*url.URL) error) error {
-	now, _, err := Feed(ctx, f, limits, r.URL, r.ETag, allowURL)
+func (r *Recent) Stands(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits) error {
+	now, _, err := Feed(ctx, f, limits, r.URL, r.ETag)
 	if err != nil || now == nil {
 		return err
 	}

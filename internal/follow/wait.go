@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +15,11 @@ const wait = 50 * time.Second
 
 // Wait has a server answer when a feed document is another than the one with an ETag, or after a while (RFC 7240 §4.3,
 // The "wait" Preference). It reports whether it is another, and whether the server had the request wait.
-func Wait(ctx context.Context, f *fetch.Fetcher, ref, etag string,
-	allowURL func(*url.URL) error) (changed, waited bool, err error) {
+func Wait(ctx context.Context, f *fetch.Fetcher, ref, etag string) (changed, waited bool, err error) {
 	once := *f
 	once.Tries = 1 // a server that is gone is asked when the next round is due
 	r := fetch.Request{
-		Method: http.MethodHead, URL: ref, Accept: acceptAtom, ETag: etag, AllowURL: allowURL, Within: wait + 5*time.Second,
+		Method: http.MethodHead, URL: ref, Accept: acceptAtom, ETag: etag, Within: wait + 5*time.Second,
 		Packed:  true,
 		Prepare: func(h http.Header) { h.Set("Prefer", "wait="+strconv.Itoa(int(wait/time.Second))) },
 	}

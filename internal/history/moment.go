@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"net/http"
 	"sort"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // TimeHelp says what a time looks like.
@@ -73,20 +75,13 @@ func At(v *store.View, t time.Time) (Moment, error) {
 	return AfterCommit(v, later-1)
 }
 
-// FutureError says that a state is asked for which is still to come.
-type FutureError struct{ At, Now time.Time }
-
-func (e *FutureError) Error() string {
-	return fmt.Sprintf(
-		"%s is in the future: by the clock of the server it is %s; give an earlier time, or none for what is now",
-		feeds.FormatTime(e.At), feeds.FormatTime(e.Now))
-}
-
 // Asked is [At] for a time that somebody asks for. The answer must stay true: what is later than now, and than the last
-// entry, is a *[FutureError]. A second is forgiven, as people and pages round times up to whole ones.
+// entry, is refused. A second is forgiven, as people and pages round times up to whole ones.
 func Asked(v *store.View, t, now time.Time) (Moment, error) {
 	if known := now.Add(time.Second); t.After(known) && t.After(v.Updated.Add(time.Second)) {
-		return Moment{}, &FutureError{t, now}
+		return Moment{}, txn.Refuse(http.StatusBadRequest,
+			"%s is in the future: by the clock of the server it is %s; give an earlier time, or none for what is now",
+			feeds.FormatTime(t), feeds.FormatTime(now))
 	}
 	return At(v, t)
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/tmdm"
@@ -15,6 +16,9 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("the identifier %s belongs to the topic %s: revert that, or the commit that has joined the two",
 		e.Identifier, e.Topic)
 }
+
+// HTTPStatus is the status of the answer.
+func (e *MovedError) HTTPStatus() int { return http.StatusConflict }
 
 // Back returns the change that makes a topic what it was: said, or nil where it was not there. An identifier that it
 // had and another topic has by now is a [*MovedError].

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -44,6 +45,9 @@ func (e *ConflictError) Error() string {
 	}
 	return b.String()
 }
+
+// HTTPStatus is the status of the answer.
+func (e *ConflictError) HTTPStatus() int { return http.StatusConflict }
 
 // Undone says how a commit is to be taken back.
 type Undone struct {

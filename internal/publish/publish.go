@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -90,23 +92,6 @@ func NewVersion(limit losses.Limit) Decision {
 	}
 }
 
-// ReplacedError says that a collection was deleted and created anew while a document for it came.
-type ReplacedError struct{ Collection string }
-
-func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("%s was deleted and created anew while the document came; send it again if it belongs there",
-		e.Collection)
-}
-
-// SlowError says that a publication took longer than it may. Nothing was published.
-type SlowError struct{ Timeout time.Duration }
-
-func (e *SlowError) Error() string {
-	return fmt.Sprintf(
-		"publishing took longer than %s, so nothing was published; publish in parts, or raise the limit of the server "+
-			"(--publish-timeout)", e.Timeout)
-}
-
 // Publish takes a publication all the way: read, decide, compare, commit, answer. What ends it
 // early changes nothing.
 func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, error) {
@@ -126,7 +111,9 @@ func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, e
 		}
 	}
 
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, &SlowError{p.Timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, txn.Refuse(http.StatusServiceUnavailable,
+		"publishing took longer than %s, so nothing was published; publish in parts, or raise the limit of the server "+
+			"(--publish-timeout)", p.Timeout))
 	defer cancel()
 	var done *Published
 	switch {
@@ -175,7 +162,8 @@ func (pub *Publication) decide(ctx context.Context, was *store.Collection, docum
 	decided func(merge.State, *fragment.Change) error) func(store.Collection, merge.State) (*fragment.Change, error) {
 	return func(c store.Collection, published merge.State) (*fragment.Change, error) {
 		if c.Epoch != was.Epoch { // the document was read on the prefix of another
-			return nil, &ReplacedError{c.Name}
+			return nil, txn.Refuse(http.StatusConflict,
+				"%s was deleted and created anew while the document came; send it again if it belongs there", c.Name)
 		}
 		if err := pub.allowed(&c); err != nil {
 			return nil, err

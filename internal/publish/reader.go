@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/url"
 
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -23,16 +25,14 @@ type Reader struct {
 	Logger  *slog.Logger
 }
 
-// LimitError says that a document is larger than it may be.
-type LimitError struct{ what string }
-
-func (e *LimitError) Error() string {
-	return e.what + ", which is the limit; publish it in parts, or raise the limit of the server (--max-body)"
-}
-
 // TooLarge refuses a document by its size. name is that of the document.
 func (d *Reader) TooLarge(name string) error {
-	return &LimitError{fmt.Sprintf("%s: larger than %d bytes, unpacked", name, d.MaxSize)}
+	return tooLarge(fmt.Sprintf("%s: larger than %d bytes, unpacked", name, d.MaxSize))
+}
+
+func tooLarge(what string) error {
+	return txn.Refuse(http.StatusRequestEntityTooLarge,
+		"%s, which is the limit; publish it in parts, or raise the limit of the server (--max-body)", what)
 }
 
 // Read reads a document in a format, gzipped or not, on a source locator prefix as its base, until ctx ends. Nothing is
@@ -110,7 +110,7 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
 	case errors.As(err, &large):
 		return nil, d.TooLarge(name)
 	case errors.Is(err, xtm.ErrMemory):
-		return nil, &LimitError{err.Error()}
+		return nil, tooLarge(err.Error())
 	case err != nil:
 		return nil, err
 	}

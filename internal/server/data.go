@@ -209,7 +209,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, shown versio
 	if !errors.Is(err, rendered.ErrLarge) {
 		return err
 	}
-	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+	return web.WriteKept(w, r, made, func(web.Coding) (web.File, error) {
 		f, err := s.rendering(s.large, r, made.Tag, write)
 		return f, problems.NoSpaceFor("this large "+what, "All feeds can be read, and smaller fragments and records", err)
 	}, web.Gzipped)
@@ -217,17 +217,13 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, shown versio
 
 // rendering opens a file that can be made again, and makes it where it is not there and the disk has space.
 func (s *Server) rendering(among *web.Renderings, r *http.Request, name string,
-	write func(io.Writer) error) (web.Kept, error) {
-	f, err := among.Open(r, name, func(to io.Writer) error {
+	write func(io.Writer) error) (web.File, error) {
+	return among.Open(r, name, func(to io.Writer) error {
 		if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
 			return err
 		}
 		return write(to)
 	})
-	if err != nil {
-		return web.Kept{}, err
-	}
-	return web.KeptFile(f), nil
 }
 
 // snapshotData serves a snapshot's file.
@@ -261,15 +257,12 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, lates
 	if in.Exchange != nil {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+	return web.WriteKept(w, r, made, func(web.Coding) (web.File, error) {
 		open := func() (web.File, error) { return latest.OpenSnapshot(r.Context(), snap) }
-		var kept web.Kept
+		var kept web.File
 		var err error
 		if stored {
-			var f web.File
-			if f, err = open(); err == nil {
-				kept = web.KeptFile(f)
-			}
+			kept, err = open()
 		} else {
 			kept, err = s.rendering(s.renderings, r, made.Tag, func(to io.Writer) error {
 				return writeConverted(to, in, latest.SP, open)

@@ -111,7 +111,7 @@ func (s *Server) WriteFeed(w http.ResponseWriter, r *http.Request, f func(*store
 			return err
 		}
 		s.AddPartLinks(w.Header(), &v.Collection)
-		return s.writeAtom(w, r, feed, CacheShortly)
+		return s.writeAtom(w, r, feed)
 	})
 }
 
@@ -122,7 +122,7 @@ func (s *Server) WriteEntry(w http.ResponseWriter, r *http.Request, f func(*stor
 		if err != nil {
 			return err
 		}
-		return s.writeAtom(w, r, authored(e), CacheShortly)
+		return s.writeAtom(w, r, authored(e))
 	})
 }
 
@@ -157,81 +157,53 @@ func DerivedID(c *store.Collection, what string) string {
 // atomDocument is a feed or an entry.
 type atomDocument interface{ Encode(io.Writer) error }
 
-// feedDocument is a feed, or an entry of one, that is made only if the client does not have it.
-type feedDocument struct {
-	tag, cache string // of the ETag; Cache-Control
-	build      func() (atomDocument, error)
-	view       *store.View // of which it is made; may be nil
-	forPeople  func(*store.View, *feeds.Feed) error
-}
-
 // writeAtom answers with an Atom document. Its ETag is made of its bytes.
-func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atomDocument, cache string) error {
-	var b bytes.Buffer
-	if err := document.Encode(&b); err != nil {
+func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atomDocument) error {
+	b, err := encoded(document)
+	if err != nil {
 		return err
 	}
-	return s.writeFeed(w, r, FeedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) {
-		return document, nil
-	}, nil, nil})
+	return s.writeFeed(w, r, web.Digest(b), func() ([]byte, error) { return b, nil })
 }
 
-// writeAtomOf serves the Atom document that build makes of a state, in one of the forms. It is made only if the client
-// does not have it, and it was not made lately: then it needs a view.
-func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string,
-	v *store.View, build func(*store.View) (*feeds.Feed, error), forPeople func(*store.View, *feeds.Feed) error) error {
-	return s.writeFeed(w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
+// writeFeed serves an Atom document that has one form.
+func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, tag string, encode func() ([]byte, error)) error {
+	if _, err := web.Choose(w, r, FeedForms); err != nil {
+		return err
+	}
+	return s.Answers.WriteBytes(w, r, tag, CacheShortly, encode)
+}
+
+// writeDocument serves the document of a feed of the log that build makes of a state, in one of the forms. It is made
+// only if the client does not have it, and it was not made lately: then it needs a view. finish completes a document
+// without the fragments; it may be nil.
+func (s *Server) writeDocument(w http.ResponseWriter, r *http.Request, f *LogFeed, cache, state string, v *store.View,
+	build func() (*feeds.Feed, error), finish func(*store.View, *feeds.Feed) error) error {
+	i, err := web.Choose(w, r, f.Forms)
+	if err != nil {
+		return err
+	}
+	tag := s.StateTag(r, state)
+	if f.Forms[i].Ending == bundleEnding {
+		tag, finish = tag+"-bundle", fillBundle
+	}
+	return s.Answers.WriteBytes(w, r, tag, cache, func() ([]byte, error) {
 		if v == nil {
 			return nil, errNeedsView
 		}
-		return build(v)
-	}, v, forPeople})
-}
-
-// writeFeed answers with a document in one of the forms.
-func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, forms []web.Form, d feedDocument) error {
-	i, err := web.Choose(w, r, forms)
-	switch {
-	case err != nil:
-		return err
-	case forms[i].Ending == bundleEnding:
-		return s.writeBundle(w, r, d)
-	}
-	if d.forPeople != nil {
-		build := d.build
-		d.build = func() (atomDocument, error) {
-			document, err := build()
-			if err == nil {
-				err = d.forPeople(d.view, document.(*feeds.Feed))
-			}
-			return document, err
+		feed, err := build()
+		if err == nil && finish != nil {
+			err = finish(v, feed)
 		}
-	}
-	return s.writeAtomDocument(w, r, d)
-}
-
-// writeBundle answers with a document of the fragments feed that has the fragments.
-func (s *Server) writeBundle(w http.ResponseWriter, r *http.Request, d feedDocument) error {
-	build := d.build
-	d.tag += "-bundle"
-	d.build = func() (atomDocument, error) {
-		document, err := build()
-		if err == nil {
-			err = fillBundle(d.view, document.(*feeds.Feed))
-		}
-		return document, err
-	}
-	return s.writeAtomDocument(w, r, d)
-}
-
-func (s *Server) writeAtomDocument(w http.ResponseWriter, r *http.Request, d feedDocument) error {
-	return s.Answers.WriteBytes(w, r, d.tag, d.cache, func() ([]byte, error) {
-		document, err := d.build()
 		if err != nil {
 			return nil, err
 		}
-		var b bytes.Buffer
-		err = document.Encode(&b)
-		return b.Bytes(), err
+		return encoded(feed)
 	})
+}
+
+func encoded(document atomDocument) ([]byte, error) {
+	var b bytes.Buffer
+	err := document.Encode(&b)
+	return b.Bytes(), err
 }

@@ -119,7 +119,7 @@ func (s *Server) RecentDocument(f *LogFeed) web.Handler {
 			if f.State != nil {
 				state += f.State(l)
 			}
-			return s.writeAtomOf(w, r, f.Forms, CacheShortly, state, v, func(v *store.View) (*feeds.Feed, error) {
+			return s.writeDocument(w, r, f, CacheShortly, state, v, func() (*feeds.Feed, error) {
 				return f.Recent(v, l, from)
 			}, f.ForPeople)
 		})
@@ -154,7 +154,7 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, feed *L
 	case n+1 < open:
 		cache, state = CacheForEver, "finished"
 	}
-	return s.writeAtomOf(w, r, feed.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
+	return s.writeDocument(w, r, feed, cache, state, v, func() (*feeds.Feed, error) {
 		return feed.Archived(v, n)
 	}, nil)
 }

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,26 +26,12 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	hidden := s.hidden(r)
 	broken, _ := s.watcher.AllBroken()
 	tag, document, err := s.overviews.Get(node, fmt.Sprint(hidden, broken), func() ([]byte, error) {
-		var b bytes.Buffer
-		err := s.overview(node, hidden, broken).Encode(&b)
-		return b.Bytes(), err
+		return encoded(s.overview(node, hidden, broken))
 	})
 	if err != nil {
 		return err
 	}
-	return s.writeFeed(w, r, FeedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
-		b, err := document()
-		return encoded(b), err
-	}, nil, nil})
-}
-
-// encoded is a document that is encoded already.
-type encoded []byte
-
-// Encode writes the document.
-func (e encoded) Encode(w io.Writer) error {
-	_, err := w.Write(e)
-	return err
+	return s.writeFeed(w, r, tag, document)
 }
 
 // overview makes the Topic Maps Feed without the collections of some names. The files of others are broken.
@@ -129,7 +113,7 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 	s.AddPartLinks(w.Header(), &l.Collection)
-	return s.writeAtom(w, r, document(&l.Collection), CacheShortly)
+	return s.writeAtom(w, r, document(&l.Collection))
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {

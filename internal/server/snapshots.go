@@ -34,7 +34,7 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 		feed.Updated = l.Snapshots[0].Updated
 	}
 	s.AddPartLinks(w.Header(), c)
-	return s.writeAtom(w, r, feed, CacheShortly)
+	return s.writeAtom(w, r, feed)
 }
 
 // CurrentLinks returns the links to the map as of now.

@@ -13,14 +13,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// DerivedError is the error for a derived collection as an input of another one.
-type DerivedError = derived.Error
-
 // AdviceOnInputs returns which inputs of a derived collection are missing, and the remedy; "" if all exist.
 func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Advice(c, all) }
-
-// DecidedError is the error for changing whether a collection is derived.
-type DecidedError = inputs.DecidedError
 
 // Deriving is a running update of a derived collection. Its rows are committed with the change.
 type Deriving struct {
@@ -120,7 +114,7 @@ func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, filt
 // filterAgain gives a derived collection another filter.
 func filterAgain(t *txn.Tx, c *Collection, filter *Filter) error {
 	if len(c.DerivedFrom) == 0 {
-		return &DecidedError{Name: c.Name, Other: true}
+		return inputs.NotDerived(c)
 	}
 	if c.Filter = filter; filter.Empty() {
 		c.Filter = nil

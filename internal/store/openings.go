@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,19 +49,6 @@ var openingsKey = keys.Once(keys.TableOpening)
 func readOpenings(t *txn.Tx) (s openingsRow, err error) {
 	_, err = t.GetJSON(openingsKey, &s)
 	return s, err
-}
-
-// newestOpenings returns the ids that a feed states, the newest first.
-func newestOpenings(t *txn.Tx) ([]string, error) {
-	s, err := readOpenings(t)
-	return s.Newest, err
-}
-
-// allOpenings returns all openings that are kept, the newest first.
-func allOpenings(t *txn.Tx) (all []Opening, err error) {
-	all, err = txn.List[Opening](t, openingsKey, openingKey(0))
-	slices.Reverse(all)
-	return all, err
 }
 
 func openingKey(number uint64) []byte {

@@ -38,13 +38,13 @@ func startPublisher(t *testing.T, engine kv.Engine, silence time.Duration) *publ
 
 func (p *publisher) newest() (ids []string) {
 	p.t.Helper()
-	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { ids, err = newestOpenings(t); return err }))
+	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { ids, err = (&View{tx: t}).Opened(); return err }))
 	return ids
 }
 
 func (p *publisher) all() (all []Opening) {
 	p.t.Helper()
-	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { all, err = allOpenings(t); return err }))
+	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { all, err = (&View{tx: t}).Openings(); return err }))
 	return all
 }
 

@@ -102,14 +102,19 @@ func (v *View) Checked() (time.Time, error) {
 // Opened returns the last openings of the publisher's database, the newest first.
 func (v *View) Opened() ([]string, error) {
 	if v.Replica == nil {
-		return newestOpenings(v.tx)
+		s, err := readOpenings(v.tx)
+		return s.Newest, err
 	}
 	s, err := sources.Get(v.tx, v.Name)
 	return s.Openings, err
 }
 
 // Openings returns all openings of the database that are kept, the newest first.
-func (v *View) Openings() ([]Opening, error) { return allOpenings(v.tx) }
+func (v *View) Openings() ([]Opening, error) {
+	all, err := txn.List[Opening](v.tx, openingsKey, openingKey(0))
+	slices.Reverse(all)
+	return all, err
+}
 
 // Files returns the files of the node, as they were in the state where they are rows.
 func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }

@@ -14,7 +14,7 @@ import (
 
 // collection follows the feeds from the URL to the fragments feed, or to that of records.
 func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
-	allowURL, err := f.Fetcher.AllowURL(ref)
+	fetcher, err := f.Fetcher.From(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 			return nil, fmt.Errorf("%s: the feeds lead in a circle", at)
 		}
 		seen[at] = true
-		feed, a, err := follow.Feed(ctx, f.Fetcher, f.Limits, at, "", allowURL)
+		feed, a, err := follow.Feed(ctx, fetcher, f.Limits, at, "")
 		if err != nil {
 			return nil, err
 		}

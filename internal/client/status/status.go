@@ -118,8 +118,8 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 		Quarantined: len(quarantine), Quarantine: quarantine, Key: s.Key, DerivedFrom: s.DerivedFrom,
 	}
 	st.Replica = s.Replica
-	for _, a := range s.Addresses {
-		st.Addresses = append(st.Addresses, a.FragmentsFeed)
+	if len(s.Addresses) > 0 {
+		st.Addresses = s.Feeds()
 	}
 	if c, err := checkpoint.Open(s.Checkpoint, s.Key); err == nil {
 		st.Signed = c.Size

@@ -35,19 +35,19 @@ type Source struct {
 // means nothing, unless the whole feed is read for another reason: its id has changed, entries at the mark are gone, or
 // it was a complete feed before, which has no deletion entries (Atom-PMH, Detecting deleted metadata records).
 func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h follow.Inventory) (*follow.Delta, error) {
-	allowURL, err := a.Fetcher.AllowURL(ref)
+	fetcher, err := a.Fetcher.From(ref)
 	if err != nil {
 		return nil, err
 	}
 	var anew *anewError
 	for again := 0; ; again++ {
 		w := a.walk(ref, look, h, anew != nil)
-		w.chain = follow.Chain{Fetcher: look.Fetcher(a.Fetcher), Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL,
+		w.chain = follow.Chain{Fetcher: look.Fetcher(fetcher), Limits: a.Limits, MaxDocs: a.MaxDocs,
 			Check: a.Check, Progress: a.Progress}
 		n, err := w.read(ctx, ref)
 		if err == nil && n.Documents > 1 && !w.keeps && w.memory != nil {
 			recent := follow.Recent{URL: ref, ETag: n.ETag, Entries: w.first}
-			err = recent.Stands(ctx, w.chain.Fetcher, a.Limits, allowURL)
+			err = recent.Stands(ctx, w.chain.Fetcher, a.Limits)
 		}
 		if err == nil {
 			n.Anew = look.OfAnother(n.Mark.Feed)

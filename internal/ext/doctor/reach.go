@@ -81,14 +81,14 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 		return nil // secret reports it
 	}
 	fetcher := fetch.Fetcher{HTTP: h, Tries: 1, Stall: answersWithin, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
-	allow, err := fetcher.AllowURL(a.url)
+	fetcher, err = fetcher.From(a.url)
 	if err != nil {
 		return []Finding{{a.where, err.Error(), a.unreachable}}
 	}
 	to := ""
 	fetcher.Moved = func(_, at string) { to = at }
 	begun := n.Now()
-	_, answer, err := fetch.Do(ctx, fetcher, fetch.Request{Method: http.MethodHead, URL: a.url, AllowURL: allow, Max: 1,
+	_, answer, err := fetch.Do(ctx, fetcher, fetch.Request{Method: http.MethodHead, URL: a.url, Max: 1,
 		Within: answersWithin, Packed: true}, func(*fetch.Answer) (struct{}, error) {
 		return struct{}{}, nil
 	})

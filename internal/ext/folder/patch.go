@@ -46,7 +46,7 @@ func (r *round) fetchPatch(ctx context.Context, p *follow.Patch) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	q := fetch.Request{URL: p.URL, Accept: patch.MediaType, Max: p.Fixity.Length, AllowURL: r.allowURL,
+	q := fetch.Request{URL: p.URL, Accept: patch.MediaType, Max: p.Fixity.Length,
 		Within: r.Fetcher.MaxTime}
 	changes, _, err := fetch.Do(ctx, r.Fetcher, q, func(a *fetch.Answer) ([]byte, error) {
 		b, err := io.ReadAll(p.Fixity.Verify(p.URL, a.Body))

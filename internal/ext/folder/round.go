@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -57,10 +56,9 @@ type Problem struct {
 type round struct {
 	*Folder
 	*Round
-	allowURL func(*url.URL) error
-	anew     bool // the held records may be of another history
-	hosts    *hosts
-	changed  bool // the state
+	anew    bool // the held records may be of another history
+	hosts   *hosts
+	changed bool // the state
 
 	mu    sync.Mutex      // of the state, while records are fetched
 	ahead map[string]bool // files of records that were fetched and not committed
@@ -81,11 +79,12 @@ func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Rou
 		return nil, fmt.Errorf("%s holds the records of %s: take another folder for those of %s", f.root.Name(),
 			f.state.URL, ref)
 	}
-	allowURL, err := f.Fetcher.AllowURL(ref)
+	fetcher, err := f.Fetcher.From(ref)
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Folder: f, Round: &Round{URL: ref}, allowURL: allowURL, hosts: newHosts(f.Parallel),
+	f.Fetcher = fetcher
+	r := &round{Folder: f, Round: &Round{URL: ref}, hosts: newHosts(f.Parallel),
 		ahead: map[string]bool{}}
 	r.changed = f.want() && f.state.URL != ""
 	f.saved = f.now()

@@ -106,7 +106,7 @@ func (r *round) unpack(temp string, from follow.Representation) (Held, error) {
 // download fetches a representation, unless the server answers that the held one is current.
 func (r *round) download(ctx context.Context, temp string, record *follow.Record, from follow.Representation,
 	before Held) (held Held, same bool, err error) {
-	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, AllowURL: r.allowURL,
+	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize,
 		Within: r.Fetcher.MaxTime}
 	mayBeSame := before.File != "" && before.URL == from.URL && (before.Type == from.Type || r.Mirror && from.Type == "")
 	if mayBeSame && !r.anew && !strings.HasPrefix(before.ETag, "W/") &&

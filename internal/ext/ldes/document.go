@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +36,8 @@ type read struct {
 
 // documents fetches documents.
 type documents struct {
-	fetcher  *fetch.Fetcher
-	allowURL func(*url.URL) error
-	most     int64 // bytes of one
+	fetcher *fetch.Fetcher
+	most    int64 // bytes of one
 	// tolerated gets the syntax errors that were skipped; it may be nil
 	tolerated func(*rdf.SyntaxError)
 	root      bool // the document must exist
@@ -48,7 +46,7 @@ type documents struct {
 // fetch fetches a document. If its ETag equals the given one, it returns the answer alone. A document that is gone has
 // no statements, because streams give up pages so.
 func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
-	r := fetch.Request{URL: at, Accept: accept, ETag: etag, Max: cmp.Or(d.most, 256<<20), AllowURL: d.allowURL,
+	r := fetch.Request{URL: at, Accept: accept, ETag: etag, Max: cmp.Or(d.most, 256<<20),
 		Within: d.fetcher.MaxTime}
 	if !d.root {
 		r.Also = []int{http.StatusGone}

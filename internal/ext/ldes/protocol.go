@@ -20,11 +20,11 @@ func Protocol() follow.Protocol {
 // find finds the root of a stream from the root itself, from a description of the stream, or from a page whose header
 // links to it.
 func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, error) {
-	allowURL, err := r.Fetcher.AllowURL(ref)
+	fetcher, err := r.Fetcher.From(ref)
 	if err != nil {
 		return nil, err
 	}
-	from := &documents{fetcher: r.Fetcher, allowURL: allowURL, root: true}
+	from := &documents{fetcher: fetcher, root: true}
 	for at, hops := page(ref), 0; ; hops++ {
 		d, err := from.fetch(ctx, at, "")
 		if err != nil {

@@ -139,12 +139,12 @@ type part struct {
 
 func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h follow.Inventory, before *known,
 	how walking) (_ *walk, err error) {
-	allowURL, err := s.Fetcher.AllowURL(ref)
+	fetcher, err := s.Fetcher.From(ref)
 	if err != nil {
 		return nil, err
 	}
 	w := &walk{source: s, walking: how, ref: ref, look: look, holder: h, before: before,
-		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes,
+		documents: documents{fetcher: look.Fetcher(fetcher), most: s.Feed.MaxBytes,
 			tolerated: s.Tolerated},
 		after: &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last,
 			Arrived: before.Arrived, Local: before.Local},

@@ -256,12 +256,8 @@ func (p *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error 
 	}
 	h.Set("Content-Type", k.MediaType)
 	h.Set("Cache-Control", k.cache)
-	return web.WriteKept(w, r, web.Validator{Tag: k.tag}, func(c web.Coding) (web.Kept, error) {
-		file, err := p.folder.Open(r.Context(), k.File, c == web.Gzipped)
-		if err != nil {
-			return web.Kept{}, err
-		}
-		return web.KeptFile(file), nil
+	return web.WriteKept(w, r, web.Validator{Tag: k.tag}, func(c web.Coding) (web.File, error) {
+		return p.folder.Open(r.Context(), k.File, c == web.Gzipped)
 	}, in...)
 }
 

@@ -232,7 +232,7 @@ const maxAnswer = 4 << 20
 
 // findAt searches the topics of a map at its server.
 func findAt(ctx context.Context, f *fetch.Fetcher, mapURL string, a asking) (*found, error) {
-	allow, err := f.AllowURL(mapURL)
+	f, err := f.From(mapURL)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func findAt(ctx context.Context, f *fetch.Fetcher, mapURL string, a asking) (*fo
 		query.Set("in", *a.in)
 	}
 	at := strings.TrimSuffix(mapURL, "/") + "/search?" + query.Encode()
-	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer, AllowURL: allow,
+	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer,
 		Within: f.MaxTime}, func(a *fetch.Answer) (*found, error) {
 		var answer struct {
 			Results []struct {

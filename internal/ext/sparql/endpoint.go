@@ -104,24 +104,28 @@ func (p *password) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTrip(r)
 }
 
-// anywhere allows the URLs configured by the operator, and redirects to the same host.
-func anywhere(at string) func(*url.URL) error {
+// from returns a fetcher for a URL configured by the operator, and for redirects to the same host.
+func (e *endpoint) from(at string) *fetch.Fetcher {
+	own := *e.fetcher
 	from, err := url.Parse(at)
-	return func(u *url.URL) error {
+	own.Allow = func(u *url.URL) error {
 		if err == nil && u.Host != from.Host {
 			err = fmt.Errorf("it leads to another host, %s: give that address", u.Host)
 		}
 		return err
 	}
+	return &own
 }
 
 // update executes an update request (SPARQL 1.1 Protocol §2.2, update operation). One that was executed may be
 // executed again, where the answer was lost.
 func (e *endpoint) update(ctx context.Context, text string) error {
 	r := fetch.Request{URL: e.updates, Method: http.MethodPost, Post: []byte(text), PostType: "application/sparql-update",
-		Accept: "*/*", Max: maxAnswer, Within: maxTime, AllowURL: anywhere(e.updates),
+		Accept: "*/*", Max: maxAnswer, Within: maxTime,
 		Also: []int{http.StatusCreated, http.StatusAccepted, http.StatusNoContent}}
-	_, _, err := fetch.Do(ctx, e.fetcher, r, func(a *fetch.Answer) (int64, error) { return io.Copy(io.Discard, a.Body) })
+	_, _, err := fetch.Do(ctx, e.from(e.updates), r, func(a *fetch.Answer) (int64, error) {
+		return io.Copy(io.Discard, a.Body)
+	})
 	return explained(err)
 }
 
@@ -129,9 +133,8 @@ func (e *endpoint) update(ctx context.Context, text string) error {
 func query[T any](ctx context.Context, e *endpoint, text, accept string,
 	read func(*fetch.Answer) (T, error)) (T, error) {
 	r := fetch.Request{URL: e.queries, Method: http.MethodPost, Post: []byte(url.Values{"query": {text}}.Encode()),
-		PostType: "application/x-www-form-urlencoded", Accept: accept, Max: maxAnswer, Within: maxTime,
-		AllowURL: anywhere(e.queries)}
-	found, _, err := fetch.Do(ctx, e.fetcher, r, read)
+		PostType: "application/x-www-form-urlencoded", Accept: accept, Max: maxAnswer, Within: maxTime}
+	found, _, err := fetch.Do(ctx, e.from(e.queries), r, read)
 	return found, explained(err)
 }
 

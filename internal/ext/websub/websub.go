@@ -309,12 +309,13 @@ func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
 		return err
 	}
 	form := url.Values{"hub.mode": {"publish"}, "hub.url": {topic}, "hub.topic": {topic}}
-	_, _, err = fetch.Do(ctx, p.fetcher, fetch.Request{
+	fetcher := *p.fetcher
+	fetcher.Allow = func(to *url.URL) error { return only(at, to) }
+	_, _, err = fetch.Do(ctx, &fetcher, fetch.Request{
 		Method: http.MethodPost, URL: hub, Accept: "*/*", Within: p.Within, Packed: true,
 		Post: []byte(form.Encode()), PostType: "application/x-www-form-urlencoded",
 		Also: []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent,
 			http.StatusResetContent},
-		AllowURL: func(to *url.URL) error { return only(at, to) },
 	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // the body is ignored
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -63,16 +62,12 @@ func (s *Source) CheckAtOnce(at time.Time, size int) error {
 
 // Delta reads the feed from the recent document back to the mark. What is held does not matter.
 func (s *Source) Delta(ctx context.Context, ref string, look follow.Look, _ follow.Inventory) (*follow.Delta, error) {
-	allowURL, err := s.Fetcher.AllowURL(ref)
-	if err != nil {
-		return nil, err
-	}
 	for again := 0; ; again++ {
 		w := s.walk(ref, look)
-		n, err := w.read(ctx, ref, allowURL)
+		n, err := w.read(ctx, ref)
 		if err == nil && !n.Unchanged && n.Documents > 1 && !w.stated && w.memory != nil {
 			recent := follow.Recent{URL: ref, ETag: n.ETag, Entries: w.first}
-			err = recent.Stands(ctx, w.fetcher, w.Limits, allowURL)
+			err = recent.Stands(ctx, w.fetcher, w.Limits)
 		}
 		if err != nil || n.Unchanged {
 			err = errors.Join(err, w.log.Close())
@@ -87,11 +82,7 @@ func (s *Source) Delta(ctx context.Context, ref string, look follow.Look, _ foll
 // gives f each document, and what its entries say. That a document cannot be read ends the search.
 func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.Mark,
 	f func(*follow.Document, []*follow.Record) bool) error {
-	allowURL, err := s.Fetcher.AllowURL(ref)
-	if err != nil {
-		return err
-	}
-	c := s.chain(s.Fetcher, allowURL)
+	c := s.chain(s.Fetcher)
 	c.Progress = nil
 	c.Check = func(d *follow.Document) error { return s.check(d, mark.Feed, false) }
 	for d, err := range c.Documents(ctx, ref, "") {
@@ -109,9 +100,9 @@ func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.M
 	return nil
 }
 
-func (s *Source) chain(f *fetch.Fetcher, allowURL func(*url.URL) error) *follow.Chain {
+func (s *Source) chain(f *fetch.Fetcher) *follow.Chain {
 	return &follow.Chain{
-		Fetcher: f, Limits: s.Limits, MaxDocs: s.MaxDocs, MaxBytes: s.MaxBytes, AllowURL: allowURL, Progress: s.Progress,
+		Fetcher: f, Limits: s.Limits, MaxDocs: s.MaxDocs, MaxBytes: s.MaxBytes, Progress: s.Progress,
 		Advice: s.Advice,
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -72,9 +71,9 @@ func (w *walk) etag() string {
 	return w.mark.ETag
 }
 
-func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) error) (*follow.Delta, error) {
+func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 	n := &follow.Delta{Log: w.log, Scratch: &w.Scratch, Mark: w.mark}
-	chain := w.chain(w.fetcher, allowURL)
+	chain := w.chain(w.fetcher)
 	chain.Check = func(d *follow.Document) error { return w.check(d, n.Feed, d.Count == 1) }
 	if w.Bundles {
 		chain.Wants, chain.Ahead = w.wants, w.Ahead

@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -110,13 +109,7 @@ func asProblem(err error) web.Described {
 		inUse    *fragment.InUseError
 		refused  *fragment.DocumentError
 		loses    *losses.TooManyError
-		anew     *publish.ReplacedError
-		tooSlow  *publish.SlowError
-		changed  *history.ConflictError
-		moved    *history.MovedError
-		future   *history.FutureError
 		unread   *formats.InputError
-		large    *publish.LimitError
 		unfit    *publish.DocumentError
 		tooBig   *http.MaxBytesError
 		readOnly *store.ReadOnlyError
@@ -132,8 +125,8 @@ func asProblem(err error) web.Described {
 		return p
 	case errors.As(err, &tooBig):
 		return web.Problemf(http.StatusRequestEntityTooLarge, "the body is larger than the limit of %d bytes", tooBig.Limit)
-	case errors.As(err, &large):
-		return web.Problemf(http.StatusRequestEntityTooLarge, "%s", large)
+	case errors.As(err, &refuses):
+		return web.Problemf(refuses.HTTPStatus(), "%s", refuses)
 	case errors.As(err, &unread):
 		return web.Problemf(http.StatusBadRequest, "%s", unread)
 	case errors.As(err, &syntax):
@@ -146,18 +139,6 @@ func asProblem(err error) web.Described {
 		return &Problem{Problem: *p, Users: inUse.Users}
 	case errors.As(err, &loses):
 		return heldBack(loses)
-	case errors.As(err, &anew):
-		return web.Problemf(http.StatusConflict, "%s", anew)
-	case errors.As(err, &changed):
-		return web.Problemf(http.StatusConflict, "%s", changed)
-	case errors.As(err, &moved):
-		return web.Problemf(http.StatusConflict, "%s", moved)
-	case errors.As(err, &future):
-		return web.Problemf(http.StatusBadRequest, "%s", future)
-	case errors.As(err, &tooSlow):
-		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
-	case errors.As(err, &refuses):
-		return web.Problemf(refuses.HTTPStatus(), "%s", refuses)
 	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):
 		return web.Problemf(http.StatusConflict, "%s", err)
 	case missing:

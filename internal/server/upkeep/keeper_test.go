@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -209,8 +208,7 @@ func TestSnapshotThatFailsIsTriedAgainWithoutAnotherChange(t *testing.T) {
 	assert.Contains(t, k.logs.String(), "level=ERROR")
 }
 
-// A collection that is removed while its snapshot is taken, which takes the files
-// along, is no failure, and those that wait behind it get theirs.
+// A collection that is removed while its snapshot is taken is no failure, and those that wait behind it get theirs.
 func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
 	t.Parallel()
 	k := keep(t, Policy{SnapshotEvery: 1})
@@ -224,7 +222,7 @@ func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
 		}
 		close(begun)
 		<-goOn
-		return os.ErrNotExist
+		return store.ErrNotFound
 	}
 	k.rename("small", "Christiania")
 	<-begun

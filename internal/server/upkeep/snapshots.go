@@ -3,10 +3,6 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -19,7 +15,6 @@ func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Sna
 		return nil, false, err
 	}
 	defer done()
-	var epoch uuid.UUID
 	var newest uint64
 	kept := 0
 	err = k.Store.View(ctx, name, func(v *store.View) error {
@@ -29,7 +24,7 @@ func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Sna
 		} else {
 			taken = true // a map without entries has snapshots as well
 		}
-		epoch, kept = v.Epoch, cmp.Or(v.SnapshotsKept, k.SnapshotsKept)
+		kept = cmp.Or(v.SnapshotsKept, k.SnapshotsKept)
 		return err
 	})
 	if err != nil {
@@ -39,24 +34,9 @@ func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Sna
 	defer changed()
 	snap, err = k.Store.TakeSnapshot(ctx, name, kept)
 	if err != nil {
-		return nil, false, k.unlessRemoved(context.WithoutCancel(ctx), name, epoch, err)
+		return nil, false, err
 	}
 	return snap, taken || snap.Seq > newest, nil
-}
-
-// unlessRemoved returns err, or that the collection is not there any more: one
-// that is removed takes along the files that are being written.
-func (k *Keeper) unlessRemoved(ctx context.Context, name string, epoch uuid.UUID, err error) error {
-	removed := k.Store.View(ctx, name, func(v *store.View) error {
-		if v.Epoch != epoch {
-			return fmt.Errorf("%w: collection %q, which was created anew meanwhile", store.ErrNotFound, name)
-		}
-		return nil
-	})
-	if errors.Is(removed, store.ErrNotFound) {
-		return removed
-	}
-	return err
 }
 
 // Retention returns what is to be kept of the history of a collection.

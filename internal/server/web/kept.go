@@ -12,17 +12,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Kept is content that is stored in a coding, and its size in bytes.
-type Kept struct {
-	io.ReadSeeker
-	io.Closer
-	size int64
+// File is an open file, with its content in a coding.
+type File interface {
+	io.ReadSeekCloser
+	Size() int64 // in bytes
 }
 
 // WriteKept serves a document stored in some codings, which open opens. It is opened only if the client does not have
 // it. Ranges are of the stored bytes; a document stored compressed only is decompressed for clients that do not accept
 // the coding.
-func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Coding) (Kept, error),
+func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Coding) (File, error),
 	in ...Coding) error {
 	c, stored := Identity, in[0]
 	if stored != Identity {
@@ -38,21 +37,21 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 	if done, err := Unchanged(w, r, v, c); done || err != nil {
 		return err
 	}
-	k, err := open(stored)
+	f, err := open(stored)
 	if err != nil {
 		return err
 	}
-	RecorderOf(r).later = func() error { return k.send(w, r, v.Modified, c == stored) }
+	RecorderOf(r).later = func() error { return send(w, r, f, v.Modified, c == stored) }
 	return nil
 }
 
-// send answers with the content, as it is stored or unpacked.
-func (k *Kept) send(w http.ResponseWriter, r *http.Request, modified time.Time, asStored bool) error {
-	defer k.Close()
+// send answers with the content of a file, as it is stored or unpacked.
+func send(w http.ResponseWriter, r *http.Request, f File, modified time.Time, asStored bool) error {
+	defer f.Close()
 	if asStored {
-		return serveRanges(w, r, modified, k.ReadSeeker, k.size)
+		return serveRanges(w, r, modified, f)
 	}
-	z, err := gzip.NewReader(k)
+	z, err := gzip.NewReader(f)
 	if err != nil || r.Method == http.MethodHead {
 		return err
 	}
@@ -60,20 +59,11 @@ func (k *Kept) send(w http.ResponseWriter, r *http.Request, modified time.Time, 
 	return err
 }
 
-// File is an open file.
-type File interface {
-	io.ReadSeekCloser
-	Size() int64 // in bytes
-}
-
-// KeptFile is the content of an open file.
-func KeptFile(f File) Kept { return Kept{f, f, f.Size()} }
-
-// serveRanges answers with content of so many bytes, or with ranges of it. Ranges are of bytes, and
+// serveRanges answers with the content of a file, or with ranges of it. Ranges are of bytes, and
 // of answers to GET: all other Range headers are ignored (RFC 9110 §14.2, Range).
-func serveRanges(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker, size int64) error {
+func serveRanges(w http.ResponseWriter, r *http.Request, modified time.Time, f File) error {
 	h := w.Header()
-	h.Set("Content-Length", strconv.FormatInt(size, 10)) // ranges have one of their own
+	h.Set("Content-Length", strconv.FormatInt(f.Size(), 10)) // ranges have one of their own
 	given := r.Header.Get("Range")
 	if given != "" {
 		r = r.Clone(r.Context())
@@ -84,11 +74,11 @@ func serveRanges(w http.ResponseWriter, r *http.Request, modified time.Time, con
 		}
 	}
 	ranged := &rangeWriter{ResponseWriter: w}
-	http.ServeContent(ranged, r, "", modified, content)
+	http.ServeContent(ranged, r, "", modified, f)
 	if ranged.failed {
-		h.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", f.Size()))
 		return Problemf(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are",
-			given, size)
+			given, f.Size())
 	}
 	return nil
 }

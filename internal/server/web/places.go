@@ -35,26 +35,6 @@ func (x *Recorder) inTurn(t *turn, work func() error) error {
 	}
 }
 
-// Lasting is work that continues after the client has gone, because other clients need the result, too.
-type Lasting struct {
-	Places chan struct{}
-	Wait   time.Duration // for a place among them
-	What   string        // has the places
-	Until  context.Context
-}
-
-// Do does the work of a handler that has a place. Otherwise its error makes the router call the handler, when a place
-// is free, with a request whose context ends with Until.
-func (l *Lasting) Do(r *http.Request, work func() error) error {
-	if l.Has(r) {
-		return work()
-	}
-	return &turn{l.Places, l.Wait, l.What, l.Until}
-}
-
-// Has reports whether a handler has been called for the work.
-func (l *Lasting) Has(r *http.Request) bool { return RecorderOf(r).place == l.Places }
-
 // call calls a handler, waits for its place, and sends its output.
 func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error {
 	err := h(w, r)

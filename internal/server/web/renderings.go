@@ -21,7 +21,7 @@ type Renderings struct {
 	folder string
 	most   int64         // bytes that are kept, besides the file that was used last
 	keep   time.Duration // that a file is kept after its last use
-	making Lasting       // in its place is the one that is being made
+	making turn          // to make one, which goes on when the client has gone
 	end    context.CancelFunc
 
 	mu    sync.Mutex
@@ -41,8 +41,8 @@ type rendering struct {
 // for its turn for the given time, and then must retry; the answer names the document.
 func NewRenderings(folder string, most int64, keep, wait time.Duration, what string) *Renderings {
 	f := &Renderings{folder: folder, most: most, keep: keep,
-		making: Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
-	f.making.Until, f.end = context.WithCancel(context.Background())
+		making: turn{places: make(chan struct{}, 1), wait: wait, what: what}}
+	f.making.outlast, f.end = context.WithCancel(context.Background())
 	return f
 }
 
@@ -63,23 +63,25 @@ func (f *Renderings) Open(r *http.Request, name string, render func(io.Writer) e
 	if opened = f.open(name); opened != nil {
 		return opened, nil
 	}
-	err = f.making.Do(r, func() error {
-		made, err := f.render(render)
-		if err != nil {
-			return err
-		}
-		made.name = name
-		opened = f.add(made)
-		return nil
-	})
-	return opened, err
+	if !f.makes(r) {
+		return nil, &f.making
+	}
+	made, err := f.render(render)
+	if err != nil {
+		return nil, err
+	}
+	made.name = name
+	return f.add(made), nil
 }
+
+// makes reports whether a request has its turn to make a file.
+func (f *Renderings) makes(r *http.Request) bool { return RecorderOf(r).place == f.making.places }
 
 // Expects reports whether a file with a name exists, or is to be made for the request.
 func (f *Renderings) Expects(r *http.Request, name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.making.Has(r) || f.index(name) >= 0
+	return f.makes(r) || f.index(name) >= 0
 }
 
 func (f *Renderings) render(render func(io.Writer) error) (*rendering, error) {
@@ -89,7 +91,7 @@ func (f *Renderings) render(render func(io.Writer) error) (*rendering, error) {
 	}
 	buffer := bufio.NewWriterSize(file, 64<<10)
 	packed := gzip.NewWriter(buffer)
-	if err = render(durable.ContextWriter{Context: f.making.Until, Writer: packed}); err == nil {
+	if err = render(durable.ContextWriter{Context: f.making.outlast, Writer: packed}); err == nil {
 		err = packed.Close()
 	}
 	if err == nil {
@@ -129,7 +131,7 @@ func (f *Renderings) add(r *rendering) File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	opened := f.hold(r)
-	if f.making.Until.Err() != nil {
+	if f.making.outlast.Err() != nil {
 		return opened
 	}
 	r.holders++

@@ -35,8 +35,8 @@ const (
 // source is a source that collections can be derived from.
 type source struct {
 	collections.Input
-	refused *derived.Error // why it cannot be an input; nil: it can
-	records *keys.Source   // nil: not loaded yet
+	refused error        // why it cannot be an input; nil: it can
+	records *keys.Source // nil: not loaded yet
 }
 
 // Known are the collections and subscriptions of a node from which others can be derived, by name.
@@ -53,7 +53,8 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()},
 			records: new(c.SourceKey())}
 		if len(c.DerivedFrom) > 0 {
-			s.refused = &derived.Error{Name: c.Name, From: c.DerivedFrom}
+			s.refused = txn.Refuse(http.StatusForbidden, "collection %q is derived itself; derive from its inputs instead: %s",
+				c.Name, strings.Join(c.DerivedFrom, ", "))
 		}
 		all[c.Name] = s
 	}
@@ -62,7 +63,9 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()),
 			URL: f.Authority()}}
 		if len(f.DerivedFrom) > 0 {
-			s.refused = &derived.Error{Name: f.Name, From: f.DerivedFrom, Feeds: true}
+			s.refused = txn.Refuse(http.StatusForbidden,
+				"%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead "+
+					"(\"derive --expand\" does both): %s", f.Name, strings.Join(f.DerivedFrom, ", "))
 		}
 		if f.State != nil {
 			s.records = new(f.Source(f.State))
@@ -165,7 +168,7 @@ func bind(t *txn.Tx, c *collections.Collection, known Known, names []string) err
 // ones.
 func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	if len(c.DerivedFrom) == 0 {
-		return &DecidedError{c.Name, true}
+		return NotDerived(c)
 	}
 	known, err := read(t)
 	if err != nil {
@@ -180,11 +183,11 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 		case s.Missing != "":
 			bound = append(bound, s.Name)
 		case !named:
-			return &DecidedError{c.Name, false}
+			return decided(c)
 		}
 	}
 	if len(names) == 0 || len(names) != len(c.DerivedFrom)-len(dropped) {
-		return &DecidedError{c.Name, false}
+		return decided(c)
 	}
 	isDropped := func(name string) bool { return slices.Contains(dropped, name) }
 	c.DerivedFrom = slices.DeleteFunc(slices.Clone(c.DerivedFrom), isDropped)
@@ -196,23 +199,18 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	return bind(t, c, known, bound)
 }
 
-// DecidedError is the error for changing whether a collection is derived.
-type DecidedError struct {
-	Name  string
-	Other bool // it is a collection that is not derived
+// NotDerived refuses to derive a collection again that is written.
+func NotDerived(c *collections.Collection) error {
+	return txn.Refuse(http.StatusConflict,
+		"the name %s is taken by a collection that is not derived: choose another name", c.Name)
 }
 
-func (e *DecidedError) Error() string {
-	if e.Other {
-		return fmt.Sprintf("the name %s is taken by a collection that is not derived: choose another name", e.Name)
-	}
-	return fmt.Sprintf(
+// decided refuses to derive a collection from others than it is.
+func decided(c *collections.Collection) error {
+	return txn.Refuse(http.StatusConflict,
 		"what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another",
-		e.Name)
+		c.Name)
 }
-
-// HTTPStatus is the status of the answer.
-func (e *DecidedError) HTTPStatus() int { return http.StatusConflict }
 
 // Rename has the collections that are derived from an input call it by another name.
 func Rename(t *txn.Tx, input *collections.Collection, to string) error {
@@ -224,7 +222,8 @@ func Rename(t *txn.Tx, input *collections.Collection, to string) error {
 	for i := range all {
 		c := &all[i]
 		if slices.Contains(lacking, c.Number) {
-			return &RenamedError{to, c.Name}
+			return txn.Refuse(http.StatusConflict, "%s was derived from another collection or subscription with the name %s: "+
+				"choose another name, or derive it again without that", c.Name, to)
 		}
 		if !c.IsInput(input.Name, input.Number) {
 			continue
@@ -247,17 +246,6 @@ func Rename(t *txn.Tx, input *collections.Collection, to string) error {
 	}
 	return nil
 }
-
-// RenamedError is the error for a name whose former owner is an input of a derived collection.
-type RenamedError struct{ Name, Derived string }
-
-func (e *RenamedError) Error() string {
-	return fmt.Sprintf("%s was derived from another collection or subscription with the name %s: choose another name, or "+
-		"derive it again without that", e.Derived, e.Name)
-}
-
-// HTTPStatus is the status of the answer.
-func (e *RenamedError) HTTPStatus() int { return http.StatusConflict }
 
 // End prepares the removal of a collection: it unregisters it from its inputs.
 func End(t *txn.Tx, c *collections.Collection) error {

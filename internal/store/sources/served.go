@@ -55,10 +55,17 @@ type Address struct {
 	SnapshotsFeed string `json:",omitempty"` // "" if the server has none
 }
 
-// Authority returns the URL of the fragments feed whose word counts where the source has two histories.
-func (s *Subscription) Authority() string {
-	if len(s.Addresses) > 0 {
-		return s.Addresses[0].FragmentsFeed
+// Feeds returns the URLs of the fragments feeds of all addresses of the source, the authority first.
+func (s *Subscription) Feeds() []string {
+	if len(s.Addresses) == 0 {
+		return []string{s.FragmentsFeed}
 	}
-	return s.FragmentsFeed
+	feeds := make([]string, len(s.Addresses))
+	for i, a := range s.Addresses {
+		feeds[i] = a.FragmentsFeed
+	}
+	return feeds
 }
+
+// Authority returns the URL of the fragments feed whose word counts where the source has two histories.
+func (s *Subscription) Authority() string { return s.Feeds()[0] }

@@ -215,10 +215,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 // MoveSubscription changes the addresses of a subscription. The links of entries in quarantine move along.
 func (st *Store) MoveSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	return st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
-		from := []string{s.FragmentsFeed}
-		for _, a := range s.Addresses {
-			from = append(from, a.FragmentsFeed)
-		}
+		from := s.Feeds()
 		change(s)
 		return errors.Join(Put(t, s), moveQuarantine(t, s, from),
 			st.Note(t, Activity{Source: name, Kind: ActivityMoved, Note: s.Authority()}))

@@ -14,6 +14,20 @@ var (
 	ErrTooLarge = errors.New("too large a change") // it takes more memory than it may
 )
 
+// Refusal says why a request is refused.
+type Refusal struct {
+	error
+	status int
+}
+
+// Refuse returns a [*Refusal] with the status of the answer.
+func Refuse(status int, format string, args ...any) error {
+	return &Refusal{fmt.Errorf(format, args...), status}
+}
+
+// HTTPStatus is the status of the answer.
+func (r *Refusal) HTTPStatus() int { return r.status }
+
 // DamageRemedy ends the messages about rows that are damaged.
 const DamageRemedy = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the " +
 	"folder from a backup with \"restore\"; " +

@@ -89,7 +89,7 @@ func (l *look) visit(ctx context.Context, at string) (*listing, []string, error)
 		return nil, nil, err
 	}
 	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(),
-		AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
+		Within: l.fetcher.MaxTime}
 	var linked []string
 	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		linked = resourcesync.DiscoverInHeader(a.Header.Values("Link"), a.URL)
@@ -226,7 +226,7 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 		}
 	}
 	robots := strings.TrimSuffix(wellKnown, "/.well-known/resourcesync") + "/robots.txt"
-	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, AllowURL: l.allowURL,
+	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery,
 		Within: l.fetcher.MaxTime, Also: []int{http.StatusNotFound}}
 	lists, _, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) ([]string, error) {
 		if a.Status == http.StatusNotFound {

@@ -218,7 +218,7 @@ func (l *look) attach(r *follow.Record) {
 // allows reports whether a URL could be fetched.
 func (l *look) allows(ref string) bool {
 	u, err := url.Parse(ref)
-	return err == nil && l.allowURL(u) == nil
+	return err == nil && l.fetcher.Allow(u) == nil
 }
 
 // bitstream returns a manifest's statement of the content of a resource, or of an alternate, in the package.
@@ -320,8 +320,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 	var size int64
 	// An invalid package is removed; an incomplete one is kept for the next round.
 	p.fetch = func() (err error) {
-		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most,
-			AllowURL: l.allowURL}
+		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most}
 		if err := d.Fetch(ctx, l.fetcher, request); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"sync"
 	"time"
 
@@ -106,11 +105,11 @@ func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
 
 // lookAt begins a look at the set of resources to which something at a URL belongs.
 func (s *Source) lookAt(ctx context.Context, ref string, asked follow.Look) (*look, *capabilities, error) {
-	allowURL, err := s.Fetcher.AllowURL(ref)
+	fetcher, err := s.Fetcher.From(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &look{Source: s, fetcher: asked.Fetcher(s.Fetcher), url: ref, allowURL: allowURL, asked: asked}
+	l := &look{Source: s, fetcher: asked.Fetcher(fetcher), url: ref, asked: asked}
 	c, err := l.discover(ctx, ref)
 	return l, c, err
 }
@@ -132,7 +131,6 @@ type look struct {
 	reading   follow.Reading
 	noted     bool   // the first of the lists is in the reading
 	url       string // the URL that the look began with
-	allowURL  func(*url.URL) error
 	documents int
 	places    uint64    // number of statements read
 	guessed   bool      // only the server's address leads to the Source
@@ -269,7 +267,7 @@ func (l *look) read(ctx context.Context, at, etag string) (*listing, error) {
 	if err := l.count(at); err != nil {
 		return nil, err
 	}
-	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL,
+	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(),
 		Within: l.fetcher.MaxTime}
 	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		p, err := readListing(a.Body, a, l.Limits)
