@@ -95,7 +95,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.` + cl
 			if a.Store != "" && !cmd.Flags().Changed("data") {
 				a.Data = "" // processes that share a store have different folders
 			}
-			a.Command = cmd
+			a.Command, a.Serving = cmd, extension.Given(cmd.Flags())
 			return f.serve(ctx)
 		},
 	}

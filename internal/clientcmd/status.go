@@ -48,7 +48,7 @@ command: it is in the output.` + cli.Exits(cli.Quarantined, cli.Differs),
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {
-			n, err := status.OfNode(ctx, a.DB, a.client.Now())
+			n, err := status.OfNode(ctx, a.DB, a.client.Now(), a.Held.Serving)
 			if err != nil {
 				return err
 			}

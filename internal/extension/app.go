@@ -29,9 +29,10 @@ import (
 type App struct {
 	Request    *control.Request // never os.Args, os.Stdout and their like
 	Extensions []Extension
-	Serves     bool     // the program is tmshare-server
-	Execute    Execute  // a command line of tmshare-client
-	Held       *Holding // nil: the store is not open
+	Serves     bool                // the program is tmshare-server
+	Execute    Execute             // a command line of tmshare-client
+	Held       *Holding            // nil: the store is not open
+	Serving    map[string][]string // see [Holding]
 
 	Data                 string // the data folder; where the store is in a database, what messages call it
 	Store                string // the address of an engine where the store is in none
@@ -279,7 +280,7 @@ func (a *App) open(ctx context.Context, place string, o store.Options) error {
 	if err != nil {
 		return err
 	}
-	a.Data, a.Held = place, &Holding{DB: db, Execute: a.Execute}
+	a.Data, a.Held = place, &Holding{DB: db, Execute: a.Execute, Serving: a.Serving}
 	if o.Access != store.Read && (a.Store == "" || a.Serves) { // else others need not find this process
 		if err := a.Held.serve(a.Command.CommandPath()); err != nil {
 			o.Logger.Warn("other commands will not find this one, and have to wait", "error", err)

@@ -18,6 +18,7 @@ type Holding struct {
 	Locks   locks.Locks                   // of all commands that are executed here
 	Watcher atomic.Pointer[watch.Watcher] // nil: no rounds run
 	Execute Execute
+	Serving map[string][]string // the settings of the server, as [Given] returns them; nil: it is none
 
 	owned  bool // End closes the store as well
 	server *control.Server

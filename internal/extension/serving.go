@@ -1,6 +1,11 @@
 package extension
 
-import "github.com/spf13/pflag"
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
 
 // Serving are settings that say how a server is reached.
 type Serving struct {
@@ -11,6 +16,39 @@ type Serving struct {
 	Maps                     []string // NAME=FILE
 	Root                     string   // a folder below which the files are that they merge in
 	Watch                    bool     // these files are followed
+}
+
+// Given returns what the flags of such settings are in fl, by their names, without those that are as by default. Files
+// have absolute paths, so that other processes can take them.
+func Given(fl *pflag.FlagSet) map[string][]string {
+	given, own, s := map[string][]string{}, pflag.NewFlagSet("", pflag.ContinueOnError), Serving{}
+	s.AddFlags(own)
+	s.AddFiles(own)
+	own.VisitAll(func(o *pflag.Flag) {
+		f := fl.Lookup(o.Name)
+		if !f.Changed {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, is := f.Value.(pflag.SliceValue); is {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			name, file := "", value
+			switch what, _ := pflag.UnquoteUsage(f); what {
+			case "NAME=FILE":
+				name, file, _ = strings.Cut(value, "=")
+				name += "="
+				fallthrough
+			case "file", "folder":
+				if absolute, err := filepath.Abs(file); err == nil && file != "" {
+					value = name + absolute
+				}
+			}
+			given[f.Name] = append(given[f.Name], value)
+		}
+	})
+	return given
 }
 
 // AddFiles adds the flags that say which files are published.

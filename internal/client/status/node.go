@@ -14,6 +14,8 @@ type Node struct {
 	Size      Size        `json:"size"`
 
 	Dependents []store.Dependent `json:"dependents,omitempty"` // all
+
+	Serving map[string][]string `json:"serving,omitzero"` // settings of the server that runs; nil: none does
 }
 
 // Published is a collection that the node publishes.
@@ -51,9 +53,9 @@ type Size struct {
 	Free      int64 `json:"freeBytes"` // on the disk of the data folder
 }
 
-// OfNode returns the picture of a node at the time now.
-func OfNode(ctx context.Context, db *store.DB, now time.Time) (*Node, error) {
-	n := &Node{Publishes: []Published{}}
+// OfNode returns the picture of a node at the time now. serving are the settings of its server.
+func OfNode(ctx context.Context, db *store.DB, now time.Time, serving map[string][]string) (*Node, error) {
+	n := &Node{Publishes: []Published{}, Serving: serving}
 	listing, err := db.Listing(ctx)
 	if err != nil {
 		return nil, err

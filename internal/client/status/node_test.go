@@ -28,7 +28,7 @@ func TestNodeShowsHowDerivedCollectionsAre(t *testing.T) {
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "all", SP: "http://all.example.org/", DerivedFrom: []string{"egov", "more"}}, &merge.Memory{}, nil)
 	require.NoError(t, err)
 	shown := func() status.Published {
-		n, err := status.OfNode(t.Context(), db, time.Now())
+		n, err := status.OfNode(t.Context(), db, time.Now(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "all", n.Publishes[0].Name)
 		require.Empty(t, n.Publishes[1].Advice)

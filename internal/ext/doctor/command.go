@@ -80,6 +80,7 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 	if n.Serving != nil {
 		n.Serving.AddFlags(fl)
 		n.Serving.AddFiles(fl)
+		n.Flags = fl
 		checkFormats = a.FormatFlags(fl, formats.Use{Reads: true, Several: true})
 	}
 	return cmd
@@ -99,7 +100,8 @@ that they follow (--watch) are missing, broken or held back; whether targets are
 they are told;
 how what it follows is, as "tmshare-client doctor" says.
 
-Give it the flags and the environment that "serve" has.`
+A server that runs is asked for its settings; flags that are given here count more.
+For one that does not run, give the flags and the environment that "serve" has.`
 	exampleOfServer = `  tmshare-server doctor --listen :8080 \
     --base-url https://maps.example.org --token-file /etc/tmshare/tokens
   (set -a; . /etc/default/tmshare-server; tmshare-server doctor --data /var/lib/tmshare/server)`

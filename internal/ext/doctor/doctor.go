@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -43,6 +45,7 @@ type Node struct {
 	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
 	Run      func(ctx context.Context, args ...string) control.Outcome
 	Serving  *extension.Serving // the settings of a server; nil: the node is none
+	Flags    *pflag.FlagSet     // by which they are given; nil: what the server says of its own does not count
 	Formats  formats.Registry   // of its files
 	MaxLag   time.Duration
 	Thorough bool         // look at all rows, as "check" does
@@ -54,11 +57,11 @@ type Node struct {
 // Look checks a node. It returns no error, because problems are in the report.
 func Look(ctx context.Context, n *Node) *Report {
 	r := &Report{Data: n.Data, Facts: []Fact{}, Findings: []Finding{}}
+	node := r.folder(ctx, n)
 	if n.Serving != nil {
 		r.settings(n)
 		r.watched(ctx, n)
 	}
-	node := r.folder(ctx, n)
 	if node == nil {
 		return r
 	}

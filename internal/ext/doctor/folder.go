@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,17 +64,34 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	r.fact("publishes", "%d collections", len(node.Publishes))
 	r.fact("follows", "%d subscriptions", len(node.Follows))
 	for _, d := range node.Dependents {
-		found := func(f Finding) bool { return f.Where == d.Name } // in the file, which both have read
-		if d.Wrong != "" && !slices.ContainsFunc(r.Findings, found) {
+		if d.Wrong != "" {
 			r.found(d.Name, d.Wrong, cmp.Or(d.Advice, quotedCommand(n.own(d.Mends))))
 		}
 	}
 	r.fact("on disk", "%d MB of records, %d MB of snapshots", node.Size.Records>>20, node.Size.Snapshots>>20)
+	n.take(r, node.Serving)
 	if n.Serving != nil && !strings.Contains(holder, "serve") {
 		r.found("server", "it does not run: nobody serves the data folder", "\"systemctl start tmshare-server\", or "+
 			quotedCommand(n.own("serve")))
 	}
 	return &node
+}
+
+// take takes the settings of the server that runs, where none are given here.
+func (n *Node) take(r *Report, settings map[string][]string) {
+	if n.Serving == nil || n.Flags == nil {
+		return
+	}
+	if settings == nil {
+		r.fact("settings", "those given here: the server cannot be asked for its own (--config names a file with them)")
+		return
+	}
+	r.fact("settings", "those of the server that runs, but for those given here")
+	for name, values := range settings {
+		for i, given := 0, n.Flags.Changed(name); i < len(values) && !given; i++ {
+			_ = n.Flags.Lookup(name).Value.Set(values[i]) // the server has taken it
+		}
+	}
 }
 
 func quotedCommand(c string) string { return `"` + c + `"` }

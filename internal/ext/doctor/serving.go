@@ -138,6 +138,9 @@ func addresses(list []net.IP) (texts []string) {
 func (r *Report) watched(ctx context.Context, n *Node) {
 	for i := 0; n.Serving.Watch && i < len(n.Serving.Maps); i++ {
 		name, file, _ := strings.Cut(n.Serving.Maps[i], "=")
+		if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Where == "collection "+name }) {
+			continue // the server says why
+		}
 		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true,
 			Root: n.Serving.Root, Collection: name}).Read(ctx); err != nil {
 			r.found("collection "+name, "the file that it follows is not published: "+err.Error(),

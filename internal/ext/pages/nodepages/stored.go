@@ -61,7 +61,7 @@ func OnServer(h *extension.Holding, root, called string, token func(*http.Reques
 
 // Node implements [Source].
 func (s *Stored) Node(ctx context.Context) (*status.Node, error) {
-	return status.OfNode(ctx, s.DB, s.Now())
+	return status.OfNode(ctx, s.DB, s.Now(), nil)
 }
 
 // Subscription implements [Source].
