@@ -42,6 +42,8 @@ var runs = []run{
 	{in: "bench", name: "HubFragment", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "PageKinds", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "FirstPages", flags: []string{"-test.benchtime", "1x"}},
+	{in: "bench", name: "PagesAfterAStart", flags: []string{"-test.benchtime", "1x"}},
+	{in: "bench", name: "UncachedPages", flags: []string{"-test.benchtime", "30x"}},
 	{in: "bench", name: "LargeTopic", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "Find", topics: true, flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "Export", topics: true},

@@ -46,8 +46,8 @@ func absences() []string {
 // missing is said, and nothing is lost.
 func TestProgramsWithoutAnExtension(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	names := absences()
-	for _, name := range names[:testenv.Usual(1, len(names))] {
+	testenv.OnlyWithAll(t, "the programs run without each extension")
+	for _, name := range absences() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := scripts("testdata/missing", map[string]string{"MISSING": name, "KEY": fragment.Key("http://psi.example.org/c")})

@@ -33,6 +33,7 @@ func TestReadme(t *testing.T) {
 
 func TestGuides(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "all guides are run")
 	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	require.NoError(t, err)
 	run := 0

@@ -71,6 +71,7 @@ func reified(association, id string) string {
 // step, at the end only, or such that each step comes between the feed and the records.
 func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "many histories are followed in each form")
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		for name, history := range histories {

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -39,7 +40,10 @@ func TestHistories(t *testing.T) { followtest.Histories(t, folderSink) }
 
 func TestFaults(t *testing.T) { followtest.Faults(t, folderSink) }
 
-func TestDoubts(t *testing.T) { followtest.Doubts(t, folderSink) }
+func TestDoubts(t *testing.T) {
+	testenv.OnlyWithAll(t, "the engine is tested with a store")
+	followtest.Doubts(t, folderSink)
+}
 
 func TestTurns(t *testing.T) { followtest.Turns(t, folderSink) }
 

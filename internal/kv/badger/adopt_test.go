@@ -301,6 +301,7 @@ func TestLoadsOfAnyOrder(t *testing.T) {
 
 func TestHistoriesWithTablesOfLoads(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "the same rules are tested without tables of loads")
 	t.Parallel()
 	s := loading
 	s.Unsynced, s.LoadFrom, s.TableSize = true, 1, 1<<10
@@ -311,6 +312,7 @@ func TestHistoriesWithTablesOfLoads(t *testing.T) {
 
 func TestContractWithTablesOfLoads(t *testing.T) {
 	testenv.SkipUnderRace(t) // the same code runs without such tables
+	testenv.OnlyWithAll(t, "the same rules are tested without tables of loads")
 	t.Parallel()
 	s := Settings{Unsynced: true, LoadFrom: 1, TableSize: 64 << 10}
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return openIn(t, t.TempDir(), s) })
@@ -318,6 +320,7 @@ func TestContractWithTablesOfLoads(t *testing.T) {
 
 func TestDurableWithTablesOfLoads(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "the same rules are tested without tables of loads")
 	t.Parallel()
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine { return openIn(t, folder, loading) })
 }
