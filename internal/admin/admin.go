@@ -129,7 +129,8 @@ func (r *Refusal) Outcome() int {
 		return cli.HeldBack
 	case slices.Contains(cli.AwayStatuses, r.Status):
 		return cli.Unreachable
-	case r.Status == http.StatusConflict, r.Status == http.StatusPreconditionFailed:
+	case r.Status == http.StatusConflict, r.Status == http.StatusPreconditionFailed,
+		r.Status == http.StatusPermanentRedirect && r.Title != "": // the collection was renamed; the server says so
 		return cli.Conflict
 	case r.ofDocument && (r.Status == http.StatusUnprocessableEntity || strings.Contains(r.Detail, formats.Unread)),
 		r.Status == http.StatusUnsupportedMediaType:

@@ -429,12 +429,12 @@ func TestReplicasAreNotWritten(t *testing.T) {
 		{"DELETE", "/topicmaps/egov", ""},
 	} {
 		answer := r.Ask(ask[0], ask[1], "application/xtm1+xml", ask[2])
-		assert.Equal(t, http.StatusForbidden, answer.Code, "%s %s: %s", ask[0], ask[1], answer.Body)
+		assert.Equal(t, http.StatusConflict, answer.Code, "%s %s: %s", ask[0], ask[1], answer.Body)
 		assert.Contains(t, answer.Body.String(), o.FeedURL("egov"))
 		assert.Contains(t, answer.Header().Get("Link"), o.FeedURL("egov"))
 	}
 	answer := r.Ask("PUT", "/topicmaps/egov", "application/json", `{"omitInstances": true}`)
-	assert.Equal(t, http.StatusForbidden, answer.Code)
+	assert.Equal(t, http.StatusConflict, answer.Code)
 	answer = r.Ask("PUT", "/topicmaps/egov", "application/json", `{"title": "A copy"}`)
 	assert.Equal(t, http.StatusOK, answer.Code, answer.Body)
 	sameLog(t, r.origin, o)

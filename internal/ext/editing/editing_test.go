@@ -342,7 +342,7 @@ func TestDerivedMapsAreNotEdited(t *testing.T) {
 	require.NoError(t, err)
 	for _, path := range []string{"/topicmaps/all/topics/new.html", served.TopicPath("all", served.Oslo) + "/edit.html", served.TopicPath("all", served.Oslo) + "/delete.html"} {
 		a := b.Do(path, nil)
-		assert.Equal(t, http.StatusForbidden, a.StatusCode, path)
+		assert.Equal(t, http.StatusConflict, a.StatusCode, path)
 		assert.Contains(t, served.TextOf(t, a), "is derived from m and cannot be written")
 	}
 	assert.NotContains(t, string(b.Do("/topicmaps/all.html", nil).Bytes), "new.html")

@@ -120,7 +120,7 @@ func asProblem(err error) web.Described {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &readOnly):
-		p := web.Problemf(http.StatusForbidden, "%s", readOnly)
+		p := web.Problemf(http.StatusConflict, "%s", readOnly)
 		p.Origin = readOnly.Origin
 		return p
 	case errors.As(err, &tooBig):

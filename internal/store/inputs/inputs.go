@@ -53,7 +53,7 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()},
 			records: new(c.SourceKey())}
 		if len(c.DerivedFrom) > 0 {
-			s.refused = txn.Refuse(http.StatusForbidden, "collection %q is derived itself; derive from its inputs instead: %s",
+			s.refused = txn.Refuse(http.StatusConflict, "collection %q is derived itself; derive from its inputs instead: %s",
 				c.Name, strings.Join(c.DerivedFrom, ", "))
 		}
 		all[c.Name] = s
@@ -63,7 +63,7 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()),
 			URL: f.Authority()}}
 		if len(f.DerivedFrom) > 0 {
-			s.refused = txn.Refuse(http.StatusForbidden,
+			s.refused = txn.Refuse(http.StatusConflict,
 				"%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead "+
 					"(\"derive --expand\" does both): %s", f.Name, strings.Join(f.DerivedFrom, ", "))
 		}
