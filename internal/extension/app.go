@@ -25,7 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// App is what the commands of a program share, for one command line. The first fields are set by the program.
+// App is the common part of a program's commands, for one command line. The program sets the first fields.
 type App struct {
 	Request    *control.Request // never os.Args, os.Stdout and their like
 	Extensions []Extension
@@ -34,8 +34,8 @@ type App struct {
 	Held       *Holding            // nil: the store is not open
 	Serving    map[string][]string // see [Holding]
 
-	Data                 string // the data folder; where the store is in a database, what messages call it
-	Store                string // the address of an engine where the store is in none
+	Data                 string // the data folder; for a store in a database, its name in messages
+	Store                string // the address of an engine, if the store is in no folder
 	JSON, Quiet, Verbose bool
 
 	// Flags of tmshare-client.
@@ -47,12 +47,12 @@ type App struct {
 	DB      *store.DB // open, for [App.Run]
 	Command *cobra.Command
 	Display *Display
-	Became  string // what becomes of what a command does that is interrupted; "": it is done as a whole, or not at all
-	waited  bool   // for commands that read, which was said
+	Became  string // the outcome of an interrupted command; "": it is done as a whole, or not at all
+	waited  bool   // for commands that read, with a message
 }
 
 // Execute executes a command line of tmshare-client and returns the exit code. held is the store that this process
-// holds already, where the command line comes from another one.
+// already holds, if the command line comes from another one.
 type Execute func(ctx context.Context, r *control.Request, held *Holding) int
 
 // Captured executes a command line of tmshare-client, as if it was typed, and returns how it ends.
@@ -91,7 +91,7 @@ func (a *App) Commands() (all []*cobra.Command) {
 	return all
 }
 
-// Followed has the extensions do what comes after rounds of subscriptions: those that are true.
+// Followed runs the work of extensions after rounds of subscriptions: those that are true.
 func (a *App) Followed(ctx context.Context, subscriptions map[string]bool) error {
 	var failed []error
 	for _, e := range a.Extensions {
@@ -124,7 +124,7 @@ func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) formats.Check {
 	}
 }
 
-// Environment returns what the flags are that are not on the command line.
+// Environment returns the sources of flags that are not on the command line: variables and configuration files.
 func (a *App) Environment() cli.Environment {
 	env := cli.Environment{Getenv: a.Request.Getenv}
 	for _, e := range a.Extensions {
@@ -135,7 +135,7 @@ func (a *App) Environment() cli.Environment {
 	return env
 }
 
-// FilterFlags adds the flags that say what of a map is meant. The function returns that; nil: all.
+// FilterFlags adds the flags for a part of a map. The function returns the filter; nil: all.
 func (a *App) FilterFlags(fl *pflag.FlagSet) (asked func() (json.RawMessage, error)) {
 	for _, e := range a.Extensions {
 		if e.FilterFlags != nil {
@@ -145,7 +145,7 @@ func (a *App) FilterFlags(fl *pflag.FlagSet) (asked func() (json.RawMessage, err
 	return func() (json.RawMessage, error) { return nil, nil }
 }
 
-// Filter returns what lets parts of maps pass; nil: nothing does.
+// Filter returns the function that passes parts of maps; nil: none.
 func (a *App) Filter() merged.Pass {
 	for _, e := range a.Extensions {
 		if e.Filter != nil {
@@ -160,17 +160,16 @@ func (a *App) Merged() merged.View {
 	return merged.View{Store: a.DB, Report: a.Display.Line, Pass: a.Filter()}
 }
 
-// lockTimeout is how long a command waits for a data folder that another process
-// holds without taking commands: because it has just begun, or is about to end.
+// lockTimeout is the time for which a command waits for a data folder that another process holds without accepting
+// commands, because it is starting or ending.
 const lockTimeout = 3 * time.Second
 
-// Body is what a command that works on the store does.
+// Body is the work of a command on the store.
 type Body func(ctx context.Context, args []string) error
 
-// Run makes the body of a command that works on the store. If another process holds that, the command is executed
-// there; else the store is open to others, in the same way, until the command is done. A store that is only read can be
-// read by others at the same time, and who wants to write waits; with [store.Create], a data folder is made where there
-// is none.
+// Run makes the body of a command that works on the store. If another process holds the store, that executes the
+// command; else this process accepts commands of others until the command is done. Several processes can read a store
+// at the same time, and a writer waits; with [store.Create], a missing data folder is created.
 func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		a.Command = cmd
@@ -196,8 +195,8 @@ func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string)
 	}
 }
 
-// Apart makes the body of a command that leaves the store alone, or opens it in its own way. Output that nobody reads
-// any more is an error like any other.
+// Apart makes the body of a command that does not use the store, or opens it in its own way. It reports a closed output
+// as an error.
 func (a *App) Apart(body Body) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.Command = cmd
@@ -215,7 +214,7 @@ func (a *App) reach(ctx context.Context, access store.Access) (code int, err err
 	sent.Env = map[string]string{}
 	maps.Copy(sent.Env, a.Request.Env)
 	sent.Env[cli.VariableOf(sent.Program, "data")] = a.Data                        // the default may be another there
-	o := store.Options{Access: access, Logger: a.Logger(), Damage: func(error) {}} // withDamage tells it
+	o := store.Options{Access: access, Logger: a.Logger(), Damage: func(error) {}} // withDamage reports it
 	err = a.openOr(ctx, o, func() (err error) {
 		code, err = control.Call(ctx, a.Data, &sent)
 		return err
@@ -223,8 +222,8 @@ func (a *App) reach(ctx context.Context, access store.Access) (code int, err err
 	return code, err
 }
 
-// OpenAlone opens the store for a command that runs until it is told to stop. It waits for a moment if another process
-// has it: a short command, or the one that this one replaces.
+// OpenAlone opens the store for a command that runs until it is stopped. It waits for a moment if another process has
+// it: a short command, or the one that this one replaces.
 func (a *App) OpenAlone(ctx context.Context, o store.Options) error {
 	err := a.openOr(ctx, o, func() error { return control.ErrNobody })
 	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
@@ -235,9 +234,9 @@ func (a *App) OpenAlone(ctx context.Context, o store.Options) error {
 	return err
 }
 
-// openOr opens the store. If it is in a folder, elsewhere is tried first, again and again, unless it finds nobody. It
-// waits a moment for a process that holds the folder without taking commands, and for commands that read as long as
-// they do.
+// openOr opens the store. If it is in a folder, it tries elsewhere first, repeatedly, unless that finds no process. It
+// waits a moment for a process that holds the folder without accepting commands, and for commands that read until they
+// end.
 func (a *App) openOr(ctx context.Context, o store.Options, elsewhere func() error) error {
 	place, err := a.Place()
 	if err != nil {
@@ -262,7 +261,7 @@ func (a *App) openOr(ctx context.Context, o store.Options, elsewhere func() erro
 	}
 }
 
-// waitForReaders waits a moment for commands that only read: they take none of others.
+// waitForReaders waits a moment for commands that only read, because they accept no commands.
 func (a *App) waitForReaders(ctx context.Context) {
 	if !a.waited && !a.Quiet {
 		a.waited = true
@@ -302,7 +301,7 @@ func (a *App) Logger() *slog.Logger {
 // show makes the display of a command.
 func (a *App) show() { a.Display = NewDisplay(a.Request, a.Quiet, a.JSON) }
 
-// work does what is to be done with an open store.
+// work does the work with an open store.
 func (a *App) work(ctx context.Context, access store.Access, args []string, body Body) (err error) {
 	a.DB = a.Held.DB
 	a.show()
@@ -325,8 +324,7 @@ func (a *App) work(ctx context.Context, access store.Access, args []string, body
 	return err
 }
 
-// withDamage adds to the outcome of a command that rows of the store are damaged: what it has
-// said may be wrong.
+// withDamage adds to the result of a command that rows of the store are damaged, so that its output may be wrong.
 func (a *App) withDamage(ctx context.Context, err error) error {
 	wait := time.Second / 4
 	if !a.DB.DamageSoon() {
@@ -348,7 +346,7 @@ func (a *App) withDamage(ctx context.Context, err error) error {
 // ReadsLeniently reports whether XTM that breaks rules is read as it is meant.
 func (a *App) ReadsLeniently() bool { return !a.Strict }
 
-// Fetcher returns what fetches from the server of a URL, with the token in a file ("": none).
+// Fetcher returns a fetcher for the server of a URL, with the token in a file ("": none).
 func (a *App) Fetcher(url, tokenFile string) (*fetch.Fetcher, error) {
 	f := fetch.Fetcher{Hosts: a.Hosts, Logger: a.Logger()}.WithDefaults()
 	var err error

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Serving are settings that say how a server is reached.
+// Serving holds the settings of a server's addresses.
 type Serving struct {
 	Listen, BaseURL, Metrics string
 	TokenFile                string
@@ -15,7 +15,7 @@ type Serving struct {
 	Cert, Key                string
 	Maps                     []string // NAME=FILE
 	Root                     string   // a folder below which the files are that they merge in
-	Watch                    bool     // these files are followed
+	Watch                    bool     // follow changes of these files
 }
 
 // Given returns what the flags of such settings are in fl, by their names, without those that are as by default. Files
@@ -51,7 +51,7 @@ func Given(fl *pflag.FlagSet) map[string][]string {
 	return given
 }
 
-// AddFiles adds the flags that say which files are published.
+// AddFiles adds the flags for published files.
 func (s *Serving) AddFiles(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&s.Maps, "map", nil,
 		"`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
@@ -60,7 +60,7 @@ func (s *Serving) AddFiles(fl *pflag.FlagSet) {
 	fl.BoolVar(&s.Watch, "watch", false, "follow the files of --map: publish them whenever they change")
 }
 
-// AddFlags adds the flags that say so.
+// AddFlags adds the flags of these settings.
 func (s *Serving) AddFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "`address` that the server listens on")
 	fl.StringVar(&s.BaseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/tokenfile"
 )
 
-// Trusting returns a client that does what h does, and also trusts servers whose certificates an authority in a file
-// has signed. Without a file it returns h.
+// Trusting returns a client like h that also trusts servers whose certificates an authority in a file has signed.
+// Without a file it returns h.
 func Trusting(h *http.Client, file string) (*http.Client, error) {
 	if file == "" {
 		return h, nil
@@ -61,8 +61,8 @@ func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
 	return &own, nil
 }
 
-// bearer shows a token (RFC 6750 §2.1, Authorization Request Header Field) to
-// one server and to no other, wherever links and redirects lead.
+// bearer sends a token (RFC 6750 §2.1, Authorization Request Header Field) to one server only, wherever links and
+// redirects lead.
 type bearer struct {
 	next                http.RoundTripper
 	scheme, host, token string

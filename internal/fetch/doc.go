@@ -1,5 +1,5 @@
-// Package fetch gets documents over HTTP from servers that nobody vouches for.
-// Whatever the project reads of other servers comes through it.
+// Package fetch gets documents over HTTP from servers that are not trusted. All requests of the project to other
+// servers use it.
 //
 // A [Fetcher] says how: how long it waits, and to which hosts links may lead
 // ([Fetcher.From]). [Do] fetches one document and reads it, again after a while
@@ -7,7 +7,6 @@
 // a large one to a file, and goes on where it was interrupted. [BearerFrom] shows a
 // token to one server alone.
 //
-// Answers are bounded in bytes, unpacked, and in time (body.go), and unpacked
-// where they are packed (coding.go). The package knows nothing of what it fetches,
-// but for when it was made (made.go).
+// Answers are bounded in unpacked bytes and in time (body.go), and unpacked if necessary (coding.go). The package does
+// not depend on the content, but determines when it was made (made.go).
 package fetch

@@ -28,41 +28,40 @@ type Request struct {
 	Within time.Duration // for all of the answer; 0: as long as it takes
 
 	Packed   bool              // the body is read as it came, packed
-	Post     []byte            // what is posted
+	Post     []byte            // the body to post
 	PostType string            // its media type
 	Prepare  func(http.Header) // called before each try, if not nil
-	Also     []int             // what is read besides 200
+	Also     []int             // statuses that are read besides 200
 }
 
-// Answer is a response. Its body is read by what [Do] was given, and closed by Do.
+// Answer is a response. The reader given to [Do] reads its body, and Do closes it.
 type Answer struct {
 	Body        *Body
 	URL         string // after redirects, without a fragment
 	ContentType string
 	ETag        string
-	NotModified bool // since the version with Request.ETag; there is nothing to read
+	NotModified bool // since the version with Request.ETag; there is no body
 
 	Status int
 	Header http.Header
 	Length int64 // Content-Length, -1 if it was not given
 
-	// Echoed says that the server has made the answer for this request of [Fetcher.Asking]. Else it may be a cache's.
+	// Echoed states that the server made the answer for this request of [Fetcher.Asking], so that no cache did.
 	Echoed bool
 
-	// AsOf is a time, by the server's clock, from before the answer was made: it shows whatever
-	// had happened by then. It is the Date less the time that the server took; without a Date,
-	// the time of the request by the own clock (RFC 9110 §6.6.1).
+	// AsOf is a time, by the server's clock, before the answer was made, so the answer includes all earlier changes. It
+	// is the Date less the duration of the request; without a Date, the time of the request by the local clock (RFC
+	// 9110 §6.6.1).
 	AsOf time.Time
 }
 
-// Immutable reports whether what is at the address never changes (RFC 8246).
+// Immutable reports whether the document never changes (RFC 8246).
 func (a *Answer) Immutable() bool {
 	_, is := a.directive("immutable")
 	return is
 }
 
-// MaxAge returns for how long caches may give the answer again (RFC 9111 §5.2.2.1 "max-age"), zero where it does not
-// say.
+// MaxAge returns the time for which caches may reuse the answer (RFC 9111 §5.2.2.1 "max-age"), zero if not stated.
 func (a *Answer) MaxAge() time.Duration {
 	value, _ := a.directive("max-age")
 	seconds, _ := strconv.ParseUint(value, 10, 31)
@@ -80,10 +79,9 @@ func (a *Answer) directive(name string) (value string, is bool) {
 	return "", false
 }
 
-// Do fetches a document and reads it with read, which is not called for an
-// answer that it has not changed. Failures that another try may mend, a
-// truncated or corrupt body among them, are tried again after a while; so is
-// what read returns, unless that is [Permanent].
+// Do fetches a document and reads it with read, which is not called if the document has not changed. It retries
+// failures that a retry may help, such as a truncated or corrupt body, after some time, and errors of read that are not
+// [Permanent].
 func Do[T any](ctx context.Context, f *Fetcher, r Request, read func(*Answer) (T, error)) (T, *Answer, error) {
 	var got *Answer
 	try := func() (T, error) {
@@ -112,7 +110,7 @@ func Do[T any](ctx context.Context, f *Fetcher, r Request, read func(*Answer) (T
 	}
 	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(f.backoff()), backoff.WithMaxTries(uint(f.Tries)),
 		backoff.WithMaxElapsedTime(maxWait))
-	if failed, ok := errors.AsType[*Error](err); ok { // without what the tries have put around it
+	if failed, ok := errors.AsType[*Error](err); ok { // without the wrapping of retries
 		err = failed
 	}
 	return value, got, err
@@ -214,11 +212,11 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		a.NotModified = true
 		return a, nil
 	case res.StatusCode != http.StatusOK && !slices.Contains(r.Also, res.StatusCode):
-		body, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
+		body, _ := io.ReadAll(io.LimitReader(b, 4096)) // reading it also lets the connection be reused
 		b.Close()
 		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, body),
 			RetryAfter: retryAfter(res, f.Now()),
-			// as the servers of Go, nginx and Apache say it
+			// the texts of the servers of Go, nginx and Apache
 			plain: u.Scheme == "http" && bytes.Contains(body, []byte("HTTP")) && bytes.Contains(body, []byte("HTTPS")) ||
 				bytes.Contains(body, []byte("plain HTTP"))}
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// Fetcher says how documents are fetched. It is made by [Fetcher.WithDefaults]
-// and not changed while it is used, by as many goroutines as may be.
+// Fetcher holds the settings for fetching. It is made by [Fetcher.WithDefaults] and must not be changed while in use.
+// It is safe for concurrent use.
 type Fetcher struct {
 	// HTTP makes the requests. The default honours the proxy environment and
 	// has time limits on connecting and waiting.
 	HTTP *http.Client
 
-	Program string // what asks; default tmshare-client
+	Program string // the User-Agent; default tmshare-client
 
 	// Hosts may be followed to besides the one of the document that one began
 	// with ("host" or "host:port").
@@ -32,28 +32,27 @@ type Fetcher struct {
 	Tries   int           // of each request; default 4
 	Backoff time.Duration // before the second try, growing; default 250 ms
 	Stall   time.Duration // a try ends after this long without a byte; default 1 min
-	MinRate int64         // bytes per second, on an average of each Stall: a try ends where fewer come; default 100
+	MinRate int64         // bytes per second, averaged over each Stall: a slower try is ended; default 100
 	MaxTime time.Duration // for a document that is read at once: the usual Request.Within; default 15 min
 
 	Logger *slog.Logger
 	Now    func() time.Time
 
-	// Moved is told that a document is at another address for good, whether links to that are followed or not. nil: it
-	// does not matter.
+	// Moved receives the permanent new address of a document, even if links to it are not followed. It may be nil.
 	Moved func(from, to string)
 
 	uncached bool
 	asking   bool
 }
 
-// Uncached returns a fetcher that asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache).
+// Uncached returns a fetcher that bypasses caches (RFC 9111 §5.2.1.4, no-cache).
 func (f *Fetcher) Uncached() *Fetcher {
 	own := *f
 	own.uncached = true
 	return &own
 }
 
-// Asking returns a fetcher whose requests have a random value in their query, which servers of this program repeat: see
+// Asking returns a fetcher whose requests have a random value in their query, which TMShare servers repeat: see
 // [Answer.Echoed]. Caches have no answer to them.
 func (f *Fetcher) Asking() *Fetcher {
 	own := f.Uncached()
@@ -81,7 +80,7 @@ func (f Fetcher) WithDefaults() *Fetcher {
 func defaultHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
-	t.MaxIdleConnsPerHost = 64 // more than are used at a time, or connections are made anew all the time
+	t.MaxIdleConnsPerHost = 64 // more than are used concurrently, to avoid new connections
 	return &http.Client{Transport: t}
 }
 
@@ -92,7 +91,7 @@ func (f *Fetcher) From(subscribed string) (*Fetcher, error) {
 		return nil, cli.UsageError(
 			fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed))
 	}
-	if u.User != nil { // it would stand in every list and message
+	if u.User != nil { // lists and messages would show it
 		return nil, cli.UsageError(fmt.Errorf(
 			"the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host))
 	}

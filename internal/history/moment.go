@@ -13,12 +13,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// TimeHelp says what a time looks like.
+// TimeHelp is the syntax of a time for messages.
 const TimeHelp = "write a time such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00; a date alone is its first " +
 	"moment, in UTC"
 
-// ParseTime reads a time of RFC 3339, and what people and programs make of it: a + that was not escaped in
-// a query, a blank between date and time, a date alone.
+// ParseTime parses a time of RFC 3339, and common variants: an unescaped + in a query, a blank between date and time, a
+// date alone.
 func ParseTime(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if date := len(time.DateOnly); len(text) > date && text[date] == ' ' {
@@ -31,7 +31,7 @@ func ParseTime(text string) (time.Time, error) {
 	return t, err
 }
 
-// ParseAgo is [ParseTime] on a command line: a duration such as 2h or 3d is so long before now, and today and yesterday
+// ParseAgo is [ParseTime] on a command line: a duration such as 2h or 3d is a time before now, and today and yesterday
 // are the first moments of these days, in UTC.
 func ParseAgo(text string, now time.Time) (time.Time, error) {
 	today := now.UTC().Truncate(24 * time.Hour)
@@ -52,13 +52,13 @@ func ParseAgo(text string, now time.Time) (time.Time, error) {
 
 // Moment is a state of a collection: the one after an entry, which is the last of its commit.
 type Moment struct {
-	Seq     uint64    // of the entry; 0: nothing had been published
+	Seq     uint64    // of the entry; 0: before the first one
 	Updated time.Time // of the entry, or of the creation of the collection
 }
 
-// At returns the state at a time. What is later than the last entry is the present state. A commit counts from the
-// time of its first entry on: nobody has seen a part of it. The error is [store.ErrGone] where the log is pruned beyond
-// that time, and [store.ErrNotFound] where there was no collection yet.
+// At returns the state at a time. After the last entry it is the present state. A commit counts from the time of its
+// first entry on, because no part of it was ever visible. The error is [store.ErrGone] if the log is pruned beyond that
+// time, and [store.ErrNotFound] if the collection did not exist yet.
 func At(v *store.View, t time.Time) (Moment, error) {
 	switch {
 	case v.Horizon > 0 && t.Before(v.HorizonTime):
@@ -86,7 +86,7 @@ func Asked(v *store.View, t, now time.Time) (Moment, error) {
 	return At(v, t)
 }
 
-// Before returns the sequence of the last entry that is before a time; that of the horizon where none is kept.
+// Before returns the sequence of the last entry before a time; that of the horizon if none is stored.
 func Before(v *store.View, t time.Time) (uint64, error) {
 	first, err := search(v, v.Horizon, func(e *store.Entry) bool { return !e.Updated.Before(t) })
 	return first - 1, err
@@ -144,8 +144,8 @@ func AfterCommit(v *store.View, seq uint64) (Moment, error) {
 	return Moment{seq, e.Updated}, nil
 }
 
-// search returns the sequence of the first entry behind after that f is true of, or one more than that of the last.
-// f must be true of all later ones, too.
+// search returns the sequence of the first entry later than after for which f is true, or one more than the last. f
+// must be true for all later ones, too.
 func search(v *store.View, after uint64, f func(*store.Entry) bool) (seq uint64, failed error) {
 	i := sort.Search(int(v.Head-after), func(i int) bool {
 		if failed != nil {

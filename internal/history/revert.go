@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// MovedError says that an identifier belongs to a topic with another TopicSI.
+// MovedError is the error for an identifier of a topic with another TopicSI.
 type MovedError struct{ Identifier, Topic fragment.Ref }
 
 func (e *MovedError) Error() string {
@@ -20,8 +20,8 @@ func (e *MovedError) Error() string {
 // HTTPStatus is the status of the answer.
 func (e *MovedError) HTTPStatus() int { return http.StatusConflict }
 
-// Back returns the change that makes a topic what it was: said, or nil where it was not there. An identifier that it
-// had and another topic has by now is a [*MovedError].
+// Back returns the change that restores a topic to the version earlier; nil: it did not exist. If another topic has one
+// of its identifiers now, the error is a [*MovedError].
 func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment.Ref,
 	earlier *fragment.Fragment) (*fragment.Change, error) {
 	is, err := prior.Topic(ref)

@@ -16,19 +16,19 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Kept is what a commit said that cannot be taken back.
+// Kept is a statement of a commit that cannot be undone.
 type Kept struct {
 	About  string `json:"about"` // a TopicSI, or the players of an association
 	Reason string `json:"reason"`
 }
 
-// ConflictError says what of a commit cannot be taken back, since it has changed or what it refers to is gone.
+// ConflictError names the parts of a commit that cannot be undone: changed ones, or with removed references.
 type ConflictError struct {
 	Commit uint64
 	Kept   []Kept
 }
 
-// mostNamed is how much a ConflictError names in words.
+// mostNamed is the number of parts that a ConflictError names.
 const mostNamed = 10
 
 func (e *ConflictError) Error() string {
@@ -49,16 +49,16 @@ func (e *ConflictError) Error() string {
 // HTTPStatus is the status of the answer.
 func (e *ConflictError) HTTPStatus() int { return http.StatusConflict }
 
-// Undone says how a commit is to be taken back.
+// Undone holds the options for undoing a commit.
 type Undone struct {
-	Force bool         // what can be taken back is, even if there is more
-	Limit losses.Limit // of what may be lost by it
+	Force bool         // undo what is possible, even if parts remain
+	Limit losses.Limit // of its losses
 }
 
-// Undo returns the change that makes each record what it was before the commit of an entry, where that commit has
-// changed it. The view is the state that the change is made to. A record that has changed since stays, and so does one
-// that would refer to a topic that is gone, take an identifier from another topic, or take away a topic to which others
-// refer by now. Without Force, the error is a [*ConflictError] where there is any of these.
+// Undo returns the change that restores each record changed by the commit of an entry to its version before. The view
+// is the state to change. It keeps a record that has changed since, or that would refer to a removed topic, take an
+// identifier from another topic, or remove a topic with references. Without Force, the error is a [*ConflictError] if
+// there is any of these.
 func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragment.Change, error) {
 	if _, err := v.Entry(commitOf); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragm
 	return u.change(o.Limit)
 }
 
-// turn is a record that is to be what it was: nil is none.
+// turn is a record to restore: nil is none.
 type turn[T any] struct{ was, is *T }
 
 type undo struct {
@@ -98,11 +98,11 @@ type undo struct {
 	now          records.State
 	topics       map[fragment.Ref]*turn[fragment.Topic]
 	associations map[fragment.AssociationKey]*turn[fragment.Association]
-	mentioned    map[fragment.Ref]int // by what is there now of these, as often as that is
+	mentioned    map[fragment.Ref]int // number of present mentions of each of these
 	kept         []Kept
 }
 
-// mention counts what a topic and an association refer to, where there are any, among what is to change.
+// mention counts the references of a topic and an association, which may be nil, among the changes.
 func (u *undo) mention(by int, t *fragment.Topic, a *fragment.Association) {
 	count := func(ref fragment.Ref) { u.mentioned[ref] += by }
 	if t != nil {
@@ -189,7 +189,7 @@ func (u *undo) topic(key []byte, was, then *fragment.Topic) error {
 	return err
 }
 
-// turns reports whether a record is to become what it was: not where it is that already, or has changed since.
+// turns reports whether a record is to be restored: not if it is already, or has changed since.
 func turns[T any](was, then, is *T, equal func(a, b *T) bool, changed func()) bool {
 	same := func(a, b *T) bool { return a == b || a != nil && b != nil && equal(a, b) }
 	switch {
@@ -202,9 +202,9 @@ func turns[T any](was, then, is *T, equal func(a, b *T) bool, changed func()) bo
 	return false
 }
 
-// check keeps what cannot be what it was.
+// check records the parts that cannot be restored.
 func (u *undo) check() error {
-	byIdentifier := map[tmdm.Locator]*fragment.Topic{} // of those that come
+	byIdentifier := map[tmdm.Locator]*fragment.Topic{} // of added topics
 	for _, t := range u.topics {
 		if t.was != nil {
 			for _, si := range t.was.SubjectIdentifiers {
@@ -249,7 +249,7 @@ func (u *undo) check() error {
 	return nil
 }
 
-// unfit returns why a topic cannot be what it was, or "".
+// unfit returns the reason why a topic cannot be restored, or "".
 func (u *undo) unfit(ref fragment.Ref, t *turn[fragment.Topic],
 	byIdentifier map[tmdm.Locator]*fragment.Topic) (string, error) {
 	if t.was == nil {
@@ -288,7 +288,7 @@ func (u *undo) refer(all []fragment.Ref, byIdentifier map[tmdm.Locator]*fragment
 			if owner, err = u.now.Topic(ref); err != nil {
 				return "", err
 			}
-			if owner != nil && u.topics[owner.TopicSI()] != nil { // that goes, or comes without the identifier
+			if owner != nil && u.topics[owner.TopicSI()] != nil { // that is removed, or loses the identifier
 				owner = nil
 			}
 		}
@@ -310,10 +310,10 @@ func (u *undo) refer(all []fragment.Ref, byIdentifier map[tmdm.Locator]*fragment
 	return "", nil
 }
 
-// goes reports whether an association that is there goes, or comes anew.
+// goes reports whether an existing association is removed or replaced.
 func (u *undo) goes(key fragment.AssociationKey) bool { return u.associations[key] != nil }
 
-// used returns by what a topic that is to go is used, or "".
+// used returns a use of a topic to be removed, or "".
 func (u *undo) used(ref fragment.Ref) (string, error) {
 	for _, part := range fragment.Parts {
 		for a, err := range u.now.AssociationsOf(ref, part) {
@@ -332,7 +332,7 @@ func (u *undo) used(ref fragment.Ref) (string, error) {
 	return "", err
 }
 
-// reified returns which of some reifiers reify something else by now that stays, or "". what is what they are to reify.
+// reified returns one of some reifiers that reifies something else that is kept, or "". what is the new item.
 func (u *undo) reified(reifiers []fragment.Ref, what fragment.AssociationKey, topic ...fragment.Ref) (string, error) {
 	for _, reifier := range reifiers {
 		for r, err := range u.now.ReifiedBy(reifier) {

@@ -15,7 +15,7 @@ type Logged struct {
 	TopicSI      fragment.Ref
 	Title        string
 	Author, Note string
-	Via          []string // URLs of entries of other feeds that it comes from
+	Via          []string // URLs of its source entries in other feeds
 	Deleted      bool
 	Link         string // to the fragment
 	Superseded   bool   // a later entry is of the same TopicSI
@@ -26,26 +26,25 @@ type Logged struct {
 	Omits             bool   // likewise: see [feeds.Entry]
 	RDF               bool   // the source offers the fragment in RDF too
 
-	// Applied is the fragment, where it was applied in the same commit: what it says is in the records.
+	// Applied is the fragment if it was applied in the same commit, so that the records have its content.
 	Applied *fragment.Fragment
 
-	// Lasting says that the source always says this. Else it says of the topic what it is, which may be later.
+	// Lasting states that the source never changes the fragment. Otherwise it is the present topic, maybe a later one.
 	Lasting bool
 }
 
 // Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that
 // it is called in.
 type Server interface {
-	// Logged is told the entries that were applied to a generation, staged or not, in their order. There are none where
-	// topics were repaired.
+	// Logged receives the entries applied to a generation, staged or not, in order; none after a repair of topics.
 	Logged(ctx context.Context, t *txn.Tx, a *Applying, entries []Logged) error
-	// Stated is told that another checkpoint of the source was accepted, or that it states another language.
+	// Stated is called when another checkpoint of the source was accepted, or the source states another language.
 	Stated(t *txn.Tx, s *Subscription) error
-	// Counted is told how many topics a generation has, staged or not, after it was mended.
+	// Counted receives the number of topics of a generation, staged or not, after a repair.
 	Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error
-	// Switched is told that the generation of a progress is shown now. after is called once that is committed.
+	// Switched is called when the generation of a progress becomes visible. after is called after the commit.
 	Switched(t *txn.Tx, s *Subscription) (after func() error, err error)
-	// Removed is told that a subscription ends.
+	// Removed is called when a subscription ends.
 	Removed(t *txn.Tx, s *Subscription) (after func() error, err error)
 }
 
