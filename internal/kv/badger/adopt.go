@@ -21,20 +21,19 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// Badger takes tables from others through its StreamWriter alone. That refuses all other writers from the first row to
-// the last, and then puts another clock in the place of the one by which open readers are protected from compactions.
-// It first deletes what is there, or else writes above it, from where a large map is compacted at once. So tables are
-// adopted in another way: the database is closed for a moment, in which nobody reads or writes, and MANIFEST gets one
-// entry that names all of them. With that entry they are there, without it they are not: Badger removes tables that
-// MANIFEST does not name.
+// Badger imports tables only through its StreamWriter. That blocks all other writers from the first row to the last,
+// then replaces the clock that protects open readers from compactions, and first deletes all rows, or else writes above
+// them, where a large map is compacted at once. So tables are adopted in another way: the database is closed for a
+// moment without readers and writers, and MANIFEST gets one entry that names all tables. This entry commits them:
+// Badger removes tables that MANIFEST does not name.
 
 // lastLevel is the number of the level with the oldest rows.
 const lastLevel = 6
 
-// quietTimeout is how long a load waits for a moment in which nobody reads or writes.
+// quietTimeout is the time for which a load waits for a moment without readers and writers.
 const quietTimeout = 2 * time.Second
 
-// canAdopt reports whether tables may be adopted that begin with a key, as far as can be told before they are made.
+// canAdopt reports whether tables that begin with a key may be adopted, as far as is known before they are made.
 func (e *Engine) canAdopt(first []byte) bool {
 	e.users.RLock()
 	defer e.users.RUnlock()
@@ -43,15 +42,15 @@ func (e *Engine) canAdopt(first []byte) bool {
 	})
 }
 
-// adopt makes tables a part of the database. It reports false where that cannot be done now: somebody always reads or
-// writes, or other tables of the last level overlap with them.
+// adopt adds tables to the database. It reports false if that is not possible now: there are always readers or writers,
+// or other tables of the last level overlap with them.
 func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	if !e.alone() {
 		return false, nil
 	}
 	defer e.view.Unlock()
 	defer e.users.Unlock()
-	if e.unusable != nil { // such as closed: who unlocks the folder has no database opened in it
+	if e.unusable != nil { // such as closed: after the folder is unlocked, no database must be open in it
 		return false, e.unusable
 	}
 	there := e.badger.Tables()
@@ -79,8 +78,8 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	return adopted, err
 }
 
-// alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for
-// that but the caller: who comes meanwhile goes first.
+// alone locks view and users, and reports true, if there is a moment soon without readers and writers. Only the caller
+// waits for it: readers and writers that arrive meanwhile go first.
 func (e *Engine) alone() bool {
 	return soon(e.quietTimeout, func() bool {
 		if !e.view.TryLock() {
@@ -94,7 +93,7 @@ func (e *Engine) alone() bool {
 	})
 }
 
-// soon tries for some time, and reports whether it has come about.
+// soon calls try until it returns true or the timeout is over, and reports whether it did.
 func soon(timeout time.Duration, try func() bool) bool {
 	for since := time.Now(); time.Since(since) < timeout; time.Sleep(time.Millisecond) {
 		if try() {
@@ -104,7 +103,7 @@ func soon(timeout time.Duration, try func() bool) bool {
 	return false
 }
 
-// overlap reports whether tables of the last level have keys in the ranges of those that were made.
+// overlap reports whether tables of the last level have keys in the ranges of the new tables.
 func (t *tables) overlap(there []badgerdb.TableInfo) bool {
 	return slices.ContainsFunc(there, func(there badgerdb.TableInfo) bool {
 		return there.Level == lastLevel && slices.ContainsFunc(t.files, func(f loadedTable) bool {
@@ -117,8 +116,8 @@ func rangeOf(t *badgerdb.TableInfo) keyRange {
 	return keyRange{y.ParseKey(t.Left), y.ParseKey(t.Right)}
 }
 
-// move looks for space, and writes the record for the time in which Badger closes and opens the database, if there is
-// one.
+// move checks the free space, and writes the record for the time in which Badger closes and opens the database, if one
+// is kept.
 func (e *Engine) move() error {
 	if e.checkSpace != nil {
 		if err := e.checkSpace(); err != nil {
@@ -134,8 +133,7 @@ func (e *Engine) move() error {
 	return e.folder.recordMoving(e.node)
 }
 
-// openAgain opens the database, if it is whole: Badger would do without a table, and cut a value log, that were damaged
-// meanwhile.
+// openAgain opens the database if it is whole: Badger would ignore a damaged table, and truncate a damaged value log.
 func (e *Engine) openAgain() error {
 	if e.node == uuid.Nil {
 		return e.openBadger()
@@ -149,9 +147,8 @@ func (e *Engine) openAgain() error {
 	return e.folder.recordOpen(e.node)
 }
 
-// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them. It reports false, and
-// changes nothing, where a compaction has made a table in the last level since others were looked at: that may overlap
-// with them.
+// nameTables gives tables names of Badger's form, and adds the entry to MANIFEST that names them. It reports false, and
+// changes nothing, if a compaction has made a table in the last level since the check for overlaps.
 func (f *Folder) nameTables(t *tables, there []badgerdb.TableInfo) (named bool, err error) {
 	m, err := readManifest(f.path)
 	if err != nil {

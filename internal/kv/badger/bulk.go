@@ -17,22 +17,22 @@ import (
 
 // bulk implements [kv.Writer].
 //
-// Little goes through a batch of Badger. That writes it to the log of a memtable, to a table, and again with each
-// compaction. What is much goes into tables that the database adopts: so it is written once. That is so where keys come
-// in a few ascending runs, and where there are no tables yet below the first level. Who shares the database goes on
-// reading and writing until it adopts the tables.
+// Few rows go through a batch of Badger, which writes them to the log of a memtable, to a table, and again with each
+// compaction. Many rows go into tables that the database adopts, so they are written once, if their keys come in a few
+// ascending runs and there are no tables yet below the first level. Until the tables are adopted, others can read and
+// write.
 type bulk struct {
 	engine *Engine
 	ctx    context.Context
 	meter  meter
 
 	waiting []kv.Row // until they are many; nil values remove rows
-	size    int64    // of these
-	run     int      // from which of these on keys ascend
+	size    int64    // of these, in bytes
+	run     int      // index of the first of these from which keys ascend
 
-	tables *tables  // nil: there are none
+	tables *tables  // may be nil
 	late   []kv.Row // that belong among those of tables that are made
-	batch  *batch   // nil: there is none
+	batch  *batch   // may be nil
 }
 
 // Bulk implements [kv.Engine].
@@ -98,7 +98,7 @@ func (b *bulk) add(r kv.Row) error {
 	return nil
 }
 
-// beginMuch decides where much goes: into tables, or into a batch.
+// beginMuch decides whether many rows go into tables or into a batch.
 func (b *bulk) beginMuch() (err error) {
 	rows, run := b.waiting, b.waiting[b.run:]
 	b.waiting, b.size = nil, 0
@@ -108,7 +108,7 @@ func (b *bulk) beginMuch() (err error) {
 	if err := apply(rows[:len(rows)-len(run)], b.batch); err != nil {
 		return err
 	}
-	if err := b.batch.Flush(); err != nil { // so that they are older
+	if err := b.batch.Flush(); err != nil { // so that these rows get an earlier time
 		return err
 	}
 	b.batch = nil
@@ -123,7 +123,7 @@ func (b *bulk) beginMuch() (err error) {
 	return nil
 }
 
-// giveUpTables has all that comes, and what is in tables already, go through a batch.
+// giveUpTables writes the rows of the tables, and all later ones, through a batch.
 func (b *bulk) giveUpTables() error {
 	b.batch = b.engine.newBatch()
 	t, late := b.tables, b.late
@@ -182,15 +182,15 @@ func (b *bulk) Cancel() {
 // Leads implements [kv.Writer].
 func (b *bulk) Leads() kv.Version { return kv.Version{} }
 
-// batch writes rows in transactions of Badger, whose database stays open until it is flushed or cancelled. Each has a
-// time of its own, behind those before it: Badger compacts tables out of their order, and so the older of two rows
-// could win that have one key and one time. All times of a batch of Badger are the same.
+// batch writes rows in transactions of Badger, and keeps the database open until it is flushed or cancelled. Each
+// transaction has a time of its own, in ascending order. In a batch of Badger all have the same time, and as Badger
+// compacts tables in any order, the older of two rows with one key could win.
 type batch struct {
 	engine  *Engine
 	time    func() uint64 // returns a time at which something is written next
-	txn     *badgerdb.Txn // has what is not written yet
+	txn     *badgerdb.Txn // the rows that are not written yet
 	size    int64         // of that, with large values: Badger counts them as pointers, and has them in memory
-	pending *y.Throttle   // bounds those that are being written
+	pending *y.Throttle   // limits the concurrent writes
 	failed  atomic.Pointer[error]
 	release func()
 }
@@ -199,7 +199,7 @@ type batch struct {
 // each of about 2 MB.
 const maxPending = 4
 
-// newBatch begins to write at the present time. Readers see what is written when the batch has ended, at the latest.
+// newBatch begins a batch at the present time. Readers see its rows when it has ended, at the latest.
 func (e *Engine) newBatch() *batch {
 	e.batches.RLock()
 	last := uint64(0)
@@ -216,7 +216,7 @@ func (e *Engine) newBatch() *batch {
 	return b
 }
 
-// show has readers see what was written at a time, while no commit is written: that would show in parts.
+// show makes rows visible that were written until a time. It waits for commits, so that none becomes visible in part.
 func (e *Engine) show(at uint64) {
 	e.commits.writing.Lock()
 	defer e.commits.writing.Unlock()
@@ -281,21 +281,21 @@ func (b *batch) err() error {
 	return nil
 }
 
-// Flush writes what is left. Nothing is added after it.
+// Flush writes the remaining rows. No row may be added after it.
 func (b *batch) Flush() error {
 	err := b.write()
 	b.Cancel()
 	return cmp.Or(b.err(), err)
 }
 
-// Cancel gives up what is not written yet, and waits for what is being written.
+// Cancel drops the rows that are not written yet, and waits for running writes.
 func (b *batch) Cancel() {
 	b.txn.Discard()
 	_ = b.pending.Finish() // errors are in failed
 	b.release()
 }
 
-// meter asks for room whenever so much was written, in bytes, that Badger may have put it on disk.
+// meter checks the free space after so many bytes that Badger may have written them to the disk.
 type meter int
 
 const meterEvery = 1 << 20
@@ -318,7 +318,7 @@ func (r keyRange) overlaps(other keyRange) bool {
 	return bytes.Compare(r.first, other.last) <= 0 && bytes.Compare(other.first, r.last) <= 0
 }
 
-// next returns the first range that ends with a key or behind it, nil where there is none.
+// next returns the first range that ends at or after a key, or nil.
 func (r sortedRuns) next(key []byte) *keyRange {
 	i, _ := slices.BinarySearchFunc(r, key, func(k keyRange, key []byte) int { return bytes.Compare(k.last, key) })
 	if i == len(r) {

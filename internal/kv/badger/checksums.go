@@ -21,8 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Badger compares the checksums of rows only where it is asked to, and then takes rows that do
-// not fit for rows that are not there. So they are compared here.
+// Badger compares checksums of rows only on request, and then treats rows with wrong ones as missing. So they are
+// compared here.
 
 const (
 	verifyPause = 5 * time.Millisecond // for each verifyPiece of a table, before it is read: others need the disk, too
@@ -66,8 +66,7 @@ func (e *Engine) verify(ctx context.Context) error {
 	return nil
 }
 
-// checkValueInUse is checkValue for a row that a table has. A newer one may have taken its place, and the value be gone
-// since.
+// checkValueInUse is checkValue for a row of a table. A newer row may have replaced it, and its value may be removed.
 func (e *Engine) checkValueInUse(key []byte, p pointer) error {
 	damage := checkValue(valueLog(e.folder.path, p.file), p)
 	if damage == nil {
@@ -92,8 +91,8 @@ func (e *Engine) VerifiesSoon() bool {
 	return size <= verifyFew
 }
 
-// checkRowsInUse is checkRows for a table that Badger may delete meanwhile. Badger cuts it first,
-// when MANIFEST no longer names it: so what was read may be a part of it.
+// checkRowsInUse is checkRows for a table that Badger may delete meanwhile. After MANIFEST no longer names it, Badger
+// first truncates it, so only a part of it may have been read.
 func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]byte) error {
 	damage := checkRows(table.NewFilename(id, e.folder.path), id, t, buffer, e.checkValueInUse)
 	if damage == nil {
@@ -109,11 +108,11 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]b
 	return damage
 }
 
-// checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil,
-// gets the rows whose values are in value logs. The buffer grows as it must.
+// checkRows compares the checksums of all rows of a table, block by block, because some tables are large. each, if not
+// nil, receives the rows whose values are in value logs. The buffer grows if necessary.
 func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte,
 	each func(key []byte, p pointer) error) (err error) {
-	// not as Badger does, which maps it: this process would seem to need the memory
+	// not mapped as by Badger: mapped files count as memory of this process
 	f, size, err := openNamed(path, "is missing, which MANIFEST names")
 	if err != nil {
 		return err
@@ -125,7 +124,7 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte,
 	}
 	wrong := damaged(path, "has rows that their checksum does not fit")
 	defer func() {
-		if recover() != nil { // Badger trusts what it reads
+		if recover() != nil { // Badger does not validate its input
 			err = wrong
 		}
 	}()
@@ -151,9 +150,9 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte,
 	return nil
 }
 
-// eachPointer gives each the rows of a block whose values are in value logs. A block has the rows, the beginnings of
-// these in four bytes each, their number, and its checksum. A row begins with how much of its key is that of the first,
-// and how long the rest is.
+// eachPointer calls each with the rows of a block whose values are in value logs. A block has the rows, their offsets
+// in four bytes each, their number, and its checksum. A row begins with the length of the prefix that it shares with
+// the first key, and the length of the rest.
 func eachPointer(block []byte, each func(key []byte, p pointer) error) error {
 	sum := int(binary.BigEndian.Uint32(block[len(block)-4:]))
 	number := len(block) - 4 - sum - 4
@@ -176,7 +175,7 @@ func eachPointer(block []byte, each func(key []byte, p pointer) error) error {
 	return nil
 }
 
-// pointersIn gives each the rows of all tables whose values are in value logs.
+// pointersIn calls each with the rows of all tables whose values are in value logs.
 func (m *manifest) pointersIn(folder string, each func(key []byte, p pointer) error) error {
 	var buffer []byte
 	for id, t := range m.Tables {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// clock gives the times of Badger: each row is written at one, and a reader sees what was written until one. It is safe
-// for concurrent use.
+// clock gives the times of Badger: each row is written at a time, and a reader sees the rows written until its time. It
+// is safe for concurrent use.
 type clock struct {
 	mu      sync.Mutex
 	next    uint64         // at which something is written next
-	shown   uint64         // until which readers see what was written
-	readers map[uint64]int // how many read what was written until a time
+	shown   uint64         // readers see the rows written until this time
+	readers map[uint64]int // number of readers by their time
 }
 
-// aheadBy is how many times there are for others, while a large commit is written at times behind them.
+// aheadBy is the number of times reserved for other commits, while a large commit is written at later times.
 const aheadBy = 1 << 32
 
 // tick returns a time at which something is written. Readers see it after show.
@@ -25,14 +25,14 @@ func (c *clock) tick() uint64 {
 	return c.next - 1
 }
 
-// ahead returns a time that is still to come: others go on to write at earlier ones.
+// ahead returns a future time: others write at earlier ones meanwhile.
 func (c *clock) ahead() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next + aheadBy
 }
 
-// show has readers see from now on what was written until a time. What is written later has a later time.
+// show makes the rows visible that were written until a time. Later rows get a later time.
 func (c *clock) show(until uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *clock) show(until uint64) {
 	c.next = max(c.next, c.shown+1)
 }
 
-// enter returns the time until which a new reader sees what was written.
+// enter begins a reader, and returns its time: it sees the rows written until then.
 func (c *clock) enter() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +62,7 @@ func (c *clock) leave(at uint64) (forget uint64) {
 	return forget
 }
 
-// beginClock sets the clock when the database is opened: behind all that was written, or before a large commit that is
-// not whole.
+// beginClock sets the clock when the database is opened: after all rows, or before the parts of an incomplete commit.
 func (e *Engine) beginClock() (err error) {
 	defer panicked(&err)
 	all := &reader{txn: e.badger.NewTransactionAt(math.MaxUint64, false), ctx: e.stopped}

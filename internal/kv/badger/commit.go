@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// commits has the commits follow each other: each is compared with those before it, and has the version behind theirs.
+// commits orders the commits: each is compared with all earlier ones, and has the version after theirs.
 type commits struct {
 	writing sync.Mutex // held while commits are written; before mu
 
@@ -20,16 +20,16 @@ type commits struct {
 	last kv.Version // to which the last commit leads; zero where that is not known
 	// the number of the last commit that has changed rows of a keyspace, since the engine was opened
 	spaces map[uint32]uint64
-	next   *commitGroup // of those that are not written yet; nil: there are none
-	large  *largeCommit // that is being written in parts; nil: there is none
+	next   *commitGroup // the group that is not written yet; may be nil
+	large  *largeCommit // the commit that is being written in parts; may be nil
 }
 
 // commitGroup are commits that are written together: the disk is waited for once.
 type commitGroup struct {
 	changes []kv.Row
-	size    int64 // of these, as Badger counts it
+	size    int64 // of the changes, as Badger counts it
 	leads   kv.Version
-	before  map[uint32]uint64 // what was noted of the keyspaces that it changes
+	before  map[uint32]uint64 // the previous entries in commits.spaces of the changed keyspaces
 	written chan struct{}     // closed when it is written, or err is why it is not
 	err     error
 }
@@ -46,13 +46,13 @@ func (t *transaction) Commit() error {
 	return t.engine.commitInParts(t)
 }
 
-// commit commits what is in memory.
+// commit commits the changes in memory.
 func (e *Engine) commit(t *transaction) error {
 	g, first, err := e.join(t)
 	if err != nil {
 		return err
 	}
-	if first { // others come to it until the commits before it are written
+	if first { // others join the group until the earlier commits are written
 		e.commits.writing.Lock()
 		e.writeNext()
 		e.commits.writing.Unlock()
@@ -102,7 +102,7 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 	return g, first, nil
 }
 
-// writeNext writes the group that is next, if there is one. It is called under writing.
+// writeNext writes the next group, if there is one. It is called with writing locked.
 func (e *Engine) writeNext() {
 	c := &e.commits
 	c.mu.Lock()
@@ -115,7 +115,7 @@ func (e *Engine) writeNext() {
 	}
 }
 
-// take takes the group that is next, nil where there is none: no commit comes to it any more. It is called under mu.
+// take removes and returns the next group, or nil: no more commits join it. It is called with mu locked.
 func (c *commits) take() *commitGroup {
 	g := c.next
 	c.next = nil
@@ -134,8 +134,8 @@ func (e *Engine) writeGroup(g *commitGroup) error {
 	return g.err
 }
 
-// fail forgets a group that could not be written, and gives up what has come meanwhile: its versions are behind one
-// that there is not. It is called under mu.
+// fail drops a group that could not be written, and the next one, because its versions follow a missing one. It is
+// called with mu locked.
 func (c *commits) fail(g *commitGroup) {
 	c.last = kv.Version{}
 	if next := c.take(); next != nil {
@@ -146,7 +146,7 @@ func (c *commits) fail(g *commitGroup) {
 	maps.Copy(c.spaces, g.before)
 }
 
-// advance makes leads the version behind the last one, if what t depends on is still as it was. It is called under mu.
+// advance sets leads to the next version if the dependencies of t are unchanged. It is called with mu locked.
 func (e *Engine) advance(t *transaction) error {
 	c := &e.commits
 	if err := e.writable(t.ctx); err != nil {

@@ -30,37 +30,37 @@ type Engine struct {
 	log        *slog.Logger
 	readOnly   bool
 	refusal    error        // where it is readOnly: of changes
-	checkSpace func() error // nil: there is always some
-	node       uuid.UUID    // whose record is kept; none until KeepRecord
+	checkSpace func() error // nil: space is not checked
+	node       uuid.UUID    // the node of the record; uuid.Nil until KeepRecord
 	closed     func() error
 
 	batchSize, batchCount int64 // a transaction of Badger has space for less
 	loadFrom              int64 // so many bytes of a load go into tables
 
 	view     sync.RWMutex // held for writing while tables are adopted
-	unusable error        // under view: why nothing can be read or written any more
+	unusable error        // under view: the reason why the database can no longer be used
 
-	// users is held for reading by all who use badger, and for writing while it is closed, see adopt. Nobody waits to
-	// hold it for writing: so it may be held twice.
+	// users is held for reading while badger is used, and for writing while it is closed, see adopt. It is locked for
+	// writing with TryLock only, so it may be read-locked twice.
 	users sync.RWMutex
 
-	// batches is held for reading while rows are written at a time that was taken before, and for writing while garbage
-	// is collected. So is removing, while rows are removed, and while parts of a commit are taken back. Both come
+	// batches is held for reading while rows are written at a time taken before, and for writing during garbage
+	// collection. So is removing, while rows are removed, and while parts of a commit are rolled back. Both are locked
 	// before commits.writing.
 	batches, removing sync.RWMutex
 
 	clock        clock
 	commits      commits
 	large        chan struct{} // of one place: that of the commit that is written in parts
-	torn         uint64        // under large: the time from which on there are parts without a last one; 0: there are none
-	ahead        uint64        // under large: where there are, the last time at which something was written
-	inParts      atomic.Uint64 // how many commits were written in parts
-	adopted      atomic.Uint64 // how many loads had tables of their own
-	quietTimeout time.Duration // how long a load waits to be alone
+	torn         uint64        // under large: the time of the first part of an incomplete commit; 0: there is none
+	ahead        uint64        // under large: the last time of its rows
+	inParts      atomic.Uint64 // number of commits written in parts
+	adopted      atomic.Uint64 // number of loads with tables of their own
+	quietTimeout time.Duration // time for which a load waits to be alone
 
 	damaged atomic.Bool // Verify has found something the last time
 
-	stopped    context.Context // ends with Close: what is done in the background ends
+	stopped    context.Context // ends with Close: so does background work
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
@@ -118,10 +118,10 @@ func (e *Engine) stopWith(why error) {
 	e.unusable = cmp.Or(e.unusable, why)
 }
 
-// InParts returns how many commits were written in parts since the database was opened.
+// InParts returns the number of commits written in parts since the database was opened.
 func (e *Engine) InParts() uint64 { return e.inParts.Load() }
 
-// Adopted returns how many loads had tables of their own since the database was opened.
+// Adopted returns the number of loads with tables of their own since the database was opened.
 func (e *Engine) Adopted() uint64 { return e.adopted.Load() }
 
 // DeletePrefix implements [kv.Engine].
@@ -142,8 +142,8 @@ func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 	return batch.Flush()
 }
 
-// collectGarbage gives back the space of old values now and then. A damaged value log would be taken for one that ends
-// there, and removed.
+// collectGarbage frees the space of old values periodically, unless damage is known: Badger would truncate a damaged
+// value log.
 func (e *Engine) collectGarbage() {
 	for {
 		select {
@@ -162,8 +162,8 @@ func (e *Engine) collectGarbage() {
 	}
 }
 
-// collectOnce collects while no rows are written at earlier times than others: Badger would take one that was deleted
-// meanwhile for one that is there.
+// collectOnce collects while no rows are written at earlier times: Badger would restore a row that was deleted
+// meanwhile.
 func (e *Engine) collectOnce() error {
 	select {
 	case e.large <- struct{}{}:
@@ -171,7 +171,7 @@ func (e *Engine) collectOnce() error {
 	case <-e.stopped.Done():
 		return e.stopped.Err()
 	}
-	if e.torn != 0 || !soon(e.quietTimeout, e.batches.TryLock) { // nobody waits for it
+	if e.torn != 0 || !soon(e.quietTimeout, e.batches.TryLock) { // collection may be skipped
 		return badgerdb.ErrNoRewrite
 	}
 	defer e.batches.Unlock()

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	// ErrLocked says that another process has the database open.
+	// ErrLocked is the error if another process has the database open.
 	ErrLocked = errors.New("the data folder is in use by another process")
-	// ErrBeingRead says that all who have it open only read.
+	// ErrBeingRead is the error if all processes that have it open only read.
 	ErrBeingRead = errors.New("commands are reading it; wait for them to end")
-	// ErrRecover says that a database cannot be opened for reading only: a crash has left
-	// something in it. Opening it for writing recovers it.
+	// ErrRecover is the error if a database cannot be opened for reading only, because it must be recovered after a
+	// crash. Opening it for writing does so.
 	ErrRecover = errors.New("the database was not closed; another process may be recovering it: try again")
 )
 
@@ -34,11 +34,11 @@ func damaged(path, format string, args ...any) error {
 // Folder is the folder of a database, which this process has locked.
 type Folder struct {
 	path      string         // that of place, inside
-	place     *durable.Place // which is locked, but where Badger has a lock of its own
+	place     *durable.Place // locked, except where Badger locks
 	condition condition
 
-	writing   sync.Mutex  // of the record; it guards what follows
-	record    *record     // nil: there is none, or it was not looked at
+	writing   sync.Mutex  // of the record; it guards the fields below
+	record    *record     // nil: none, or not read
 	collected string      // the name of the first value log that garbage was not collected in
 	read      os.FileInfo // of MANIFEST, before it was read last
 	manifest  manifestRecord
@@ -46,8 +46,8 @@ type Folder struct {
 	tight     map[string]bool // names of tables that are for their owner alone
 }
 
-// CanShare reports whether several processes can read a database at the same time: where the lock is ours. Elsewhere
-// Badger keeps other processes out in its own way, and a database is always opened for writing.
+// CanShare states whether several processes can read a database at the same time: with the lock of this project.
+// Elsewhere Badger's own lock excludes other processes, and a database is always opened for writing.
 const CanShare = durable.CanLock
 
 // flock locks the folder of a database until the file is closed, as Badger does itself.
@@ -115,9 +115,8 @@ func (f *Folder) CheckPlace() error { return f.place.CheckPlace() }
 // Path returns the path by which the folder was locked.
 func (f *Folder) Path() string { return f.place.Name() }
 
-// Inspect looks whether the database is whole, and the one of a node. It is [kv.ErrDamaged]
-// where it is not, and changes nothing. Without Inspect, a folder is opened as a new one, or one
-// whose creation was interrupted.
+// Inspect checks that the database is whole, and belongs to a node. If not, the error is [kv.ErrDamaged]. It changes
+// nothing. Without Inspect, a folder is opened as a new one, or one whose creation was interrupted.
 func (f *Folder) Inspect(node uuid.UUID) error {
 	r, err := readRecord(f.path)
 	if err != nil {
@@ -156,8 +155,8 @@ func (f *Folder) inspect() error {
 // HasRecord reports whether Inspect has found a record.
 func (f *Folder) HasRecord() bool { return f.record != nil }
 
-// MustRecover reports whether Inspect has found that something is to be recovered. Until it is,
-// the database cannot be opened for reading only.
+// MustRecover reports whether Inspect has found that the database must be recovered. Until it is, it cannot be opened
+// for reading only.
 func (f *Folder) MustRecover() bool { return f.condition.recover }
 
 // IsFile reports whether a file of some name has, or names, rows of a database, or is the record
@@ -194,7 +193,7 @@ func (f *Folder) prepare(node uuid.UUID) error {
 	if err := f.removeLoaded(); err != nil {
 		return err
 	}
-	for _, path := range f.condition.emptied { // Badger would fail
+	for _, path := range f.condition.emptied { // Badger would fail on them
 		if err := os.Remove(path); err != nil {
 			return err
 		}
@@ -261,8 +260,8 @@ func (e *Engine) begin(o Options) error {
 	return nil
 }
 
-// KeepRecord begins to keep the record of a new database: from now on it must have what it has.
-// The record of one that was inspected is kept anyway as it was until KeepRecord is called.
+// KeepRecord begins to keep the record of a new database, which is compared with it from now on. The record of an
+// inspected database is kept unchanged until KeepRecord is called.
 func (e *Engine) KeepRecord(node uuid.UUID) error {
 	if err := e.folder.recordOpen(node); err != nil {
 		return e.folder.place.Named(err)

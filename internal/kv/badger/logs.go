@@ -31,14 +31,14 @@ const (
 // endMark is the key of the entry that ends a transaction, before the version.
 var endMark = []byte("!badger!txn")
 
-// entry is an entry of a log: where it begins, and what it says. A long value is not kept.
+// entry is an entry of a log, with its offset. A long value is omitted.
 type entry struct {
 	offset, size int64
 	meta         byte
 	key, value   []byte
 }
 
-// shortValue is how many bytes of a value readEntry returns at most: those of a pointer, or a version.
+// shortValue is the maximum size in bytes of a value that readEntry returns: a pointer, or a version.
 const shortValue = 32
 
 func (e *entry) version() uint64 { return y.ParseTs(e.key) }
@@ -63,7 +63,7 @@ func newLogReader(f io.ReaderAt, from, size int64) *logReader {
 	return &logReader{bufio.NewReaderSize(io.NewSectionReader(f, from, size-from), 256<<10), from, size}
 }
 
-// next returns the next entry, nil where none is whole.
+// next returns the next entry, or nil if it is not whole.
 func (l *logReader) next() (*entry, error) {
 	head, err := l.content.Peek(longestHeader)
 	if err != nil && err != io.EOF {
@@ -108,8 +108,8 @@ func (l *logReader) next() (*entry, error) {
 	return e, nil
 }
 
-// readLog reads a log as Badger does: up to the end of the last transaction, or entry of none, before which all is
-// whole. It returns the pointers in these.
+// readLog reads a log as Badger does: until the end of the last whole transaction, or entry without one, after which
+// something is not whole. It returns the pointers before that end.
 func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err error) {
 	l := newLogReader(f, emptyLog, size)
 	var open uint64 // the version of the transaction that has begun
@@ -143,10 +143,9 @@ func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err erro
 	}
 }
 
-// checkMemtableLog looks whether a log that a killed process has left has a transaction behind the place where Badger
-// stops reading it. Each transaction is on disk before the next one is written. So where two end behind that place,
-// what is there was changed. Where one does, the power may have failed while it was written: then a sector was not
-// written.
+// checkMemtableLog checks whether the log of a killed process has a transaction after the place where Badger stops
+// reading it. Each transaction is on disk before the next one is written. So if two end after that place, the log was
+// damaged. If one does, there may have been a power failure while it was written: then a sector is unwritten.
 func checkMemtableLog(path string) (pointers []pointer, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -207,8 +206,8 @@ func endOfLog(path string) (end, size int64, err error) {
 	return end, info.Size(), err
 }
 
-// CutLogs makes ready for reading only what a killed process has left: it cuts the logs of memtables where Badger stops
-// reading them, and removes what Badger cannot read. So nothing is recovered, which takes space on the disk: the rows
+// CutLogs prepares the files of a killed process for reading only: it truncates the logs of memtables where Badger
+// stops reading them, and removes unreadable ones. So no recovery is necessary, which needs space on the disk: the rows
 // stay in the logs.
 func (f *Folder) CutLogs() error {
 	if err := f.dropKeys(); err != nil {
@@ -231,7 +230,7 @@ func (f *Folder) CutLogs() error {
 	return nil
 }
 
-// hasUnwrittenSector reports whether one of the sectors that are wholly in a part of a file has nothing but zeros.
+// hasUnwrittenSector reports whether a whole sector in a part of a file consists of zeros.
 func hasUnwrittenSector(part []byte, offset int64) bool {
 	zeros := make([]byte, sector)
 	for at := int((sector - offset%sector) % sector); at+sector <= len(part); at += sector {
@@ -242,7 +241,7 @@ func hasUnwrittenSector(part []byte, offset int64) bool {
 	return false
 }
 
-// checkValue looks whether a value log has a whole entry where a pointer says.
+// checkValue checks that a value log has a whole entry at a pointer.
 func checkValue(path string, p pointer) error {
 	f, size, err := openNamed(path, "is missing, to which rows lead")
 	if err != nil {
@@ -287,7 +286,7 @@ func checkNewestValues(folder, path string, number uint32, closed bool, m *manif
 	for {
 		b, err := rest.ReadByte()
 		if err == io.EOF {
-			return nil // nothing was written there
+			return nil // unwritten
 		}
 		if err != nil {
 			return err

@@ -15,38 +15,36 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Options say how a database is opened.
+// Options are the options for opening a database.
 type Options struct {
-	ReadOnly bool         // the folder must have been inspected, and have nothing to recover
+	ReadOnly bool         // the folder must have been inspected, and need no recovery
 	Logger   *slog.Logger // default: slog.Default()
 	Settings
 
 	// Refusal, if not nil, is the error of changes where ReadOnly is set; default: [kv.ErrReadOnly].
 	Refusal error
 
-	// CheckSpace, if not nil, is asked now and then while much is written. Its error ends that.
+	// CheckSpace, if not nil, is called periodically during large writes. Its error ends them.
 	CheckSpace func() error
 
 	// Node is the one that the folder was inspected for.
 	Node uuid.UUID
 
-	// Accept, if not nil, is asked whether the rows are those that they should be, before any
-	// is changed. Its error is that of Open.
+	// Accept, if not nil, checks the rows before any change. Open returns its error.
 	Accept func(kv.Reader) error
 
 	// Closed, if not nil, is called when the database is closed, before others can lock its folder.
 	Closed func() error
 }
 
-// Settings differ from those of a node in tests and benchmarks only. Sizes are in bytes; zero
-// is what a node has.
+// Settings are changed in tests and benchmarks only. Sizes are in bytes; zero is the default of a node.
 type Settings struct {
 	Unsynced         bool  // commits do not wait for the disk
 	MemTableSize     int64 // a transaction has space for less than a sixth of it
 	TableSize        int64
 	ValueLogFileSize int64
 	ValueThreshold   int64 // length from which on values are in value logs
-	LoadFrom         int64 // so much of a load goes into tables of its own
+	LoadFrom         int64 // size from which a load goes into tables of its own
 }
 
 // The sizes of a load in a node.
@@ -58,23 +56,21 @@ const (
 // loadedTableSize is how large the tables are that a load makes.
 func (s *Settings) loadedTableSize() int64 { return cmp.Or(s.TableSize, loadedTableSize) }
 
-// Small has small buffers. A database is opened in a fraction of the time, which is most of what a test with few
-// rows takes.
+// Small has small buffers. Opening a database takes a fraction of the time, which dominates a test with few rows.
 var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold: 16 << 10, LoadFrom: 1 << 20}
 
-// badgerOptions are sized for small machines: at most about 45 MB of buffers and
-// caches. The buffers in which Badger makes tables are three times the largest,
-// which is a memtable: so those are small, too. Tables are not compressed: they are
-// read where the system has mapped them, so there is no cache of unpacked blocks,
-// and a compaction, which builds up to a dozen tables at a time in memory, needs no
-// space for what they are unpacked. What is large is gzipped anyway. There are two compactions at a time.
+// badgerOptions are sized for small machines: at most about 45 MB of buffers and caches. The buffers in which Badger
+// makes tables are three times the largest, which is a memtable, so memtables are small, too. Tables are not
+// compressed: they are read from mapped files, so there is no cache of unpacked blocks, and a compaction, which builds
+// up to a dozen tables at a time in memory, needs no space to unpack them. Large values are gzipped anyway. At most two
+// compactions run at a time.
 //
-// Opening maps each table and compares the checksum of its index. So tables are as large as a compaction has memory
-// for, and an index has a key for 16 KB of rows. A load goes down level by level, and is written once for each. So the
-// level below the memtables may be large: nearly all maps have one level more at most.
+// Opening maps each table and compares the checksum of its index. So tables are as large as the memory of a compaction
+// permits, and an index has a key for 16 KB of rows. A load is compacted level by level, and is written once for each.
+// So the level below the memtables may be large: nearly all maps have at most one more level.
 //
-// Conflicts are not looked for: a commit is based on a version, and what is written in bulk is
-// nobody else's; Badger would remember every key that is written while a reader is there.
+// Badger's detection of conflicts is off: a commit is based on a version, and rows written in bulk belong to one
+// writer; Badger would remember every written key while there is a reader.
 func (s *Settings) badgerOptions(dir string) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
 	o.TableSizeMultiplier, o.MaxLevels = 1, lastLevel+1

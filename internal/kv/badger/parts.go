@@ -17,16 +17,15 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have times
-// that are still to come, so no reader sees them. Others read, and commit in other keyspaces, at times before it. A row
-// says that there are parts. The last part removes that row, and has the version. With it the clock goes on to its
-// time. Where the last part is missing, the rows are written again as they were before: after an error, or when the
-// database is opened after a crash.
+// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have future
+// times, so no reader sees them. Others read, and commit in other keyspaces, at earlier times. A row marks that there
+// are parts. The last part removes that row, and has the version, and then the clock advances to its time. If the last
+// part is missing, the commit is rolled back: after an error, or when the database is opened after a crash.
 
-// partsKey is the key of the row that says from which time on there are parts of a commit that is not whole.
+// partsKey is the key of the row with the time of the first part of an incomplete commit.
 var partsKey = []byte(kv.Reserved + "P")
 
-// openParts returns the time from which on there are parts of a commit that is not whole, 0 where there are none.
+// openParts returns the time of the first part of an incomplete commit, or 0 if there is none.
 func (r *reader) openParts() (at uint64, err error) {
 	row, err := r.Get(partsKey)
 	if row == nil || err != nil {
@@ -44,7 +43,7 @@ type largeCommit struct {
 	ended chan struct{} // is closed when it is whole, or taken back
 }
 
-// delays reports whether a commit has to wait for the large one: it changes what that depends on.
+// delays reports whether a commit has to wait for the large one, because one changes keyspaces of the other.
 func (l *largeCommit) delays(t *transaction) bool {
 	if l.narrow == nil || t.narrow == nil {
 		return true
@@ -62,7 +61,7 @@ func (l *largeCommit) delays(t *transaction) bool {
 	return false
 }
 
-// commitInParts commits what has outgrown a transaction of Badger.
+// commitInParts commits a transaction that has outgrown one of Badger.
 func (e *Engine) commitInParts(t *transaction) error {
 	if err := t.spill(); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (c *commits) end() {
 	c.large = nil
 }
 
-// partsRow returns the row that says that there are parts from some time on.
+// partsRow returns the row that marks parts from a time on.
 func partsRow(from uint64) kv.Row {
 	return kv.Row{Key: partsKey, Value: binary.BigEndian.AppendUint64(nil, from)}
 }
@@ -141,7 +140,7 @@ func (e *Engine) writeInParts(t *transaction) error {
 
 var errLastPart = errors.New("the last part of a commit cannot be written")
 
-// writeLastPart has the commit be there for readers. Its version is behind that of commits that came meanwhile.
+// writeLastPart makes the commit visible to readers. Its version follows those of the commits made meanwhile.
 func (e *Engine) writeLastPart(t *transaction) error {
 	c, at := &e.commits, e.goAhead()
 	c.writing.Lock()
@@ -163,8 +162,8 @@ func (e *Engine) writeLastPart(t *transaction) error {
 	return nil
 }
 
-// takeBack writes rows as they were before parts that have no last one, or whose last one has failed. It can be done
-// again where it was interrupted: Badger forgets no row that readers of the time before the parts would see.
+// takeBack rolls back parts whose last one is missing or has failed. It can be repeated after an interruption, because
+// Badger keeps all rows that readers of the time before the parts would see.
 func (e *Engine) takeBack() error {
 	e.removing.Lock()
 	defer e.removing.Unlock()
@@ -196,8 +195,7 @@ func (e *Engine) takeBack() error {
 	return nil
 }
 
-// beginToTakeBack writes again that there are parts: the last one may be there, although Badger said that it could not
-// be written.
+// beginToTakeBack writes the mark of the parts again, because the last one may exist although Badger reported an error.
 func (e *Engine) beginToTakeBack() error { return e.write(e.goAhead(), partsRow(e.torn)) }
 
 // restore writes the row of a key as a reader sees it.
@@ -254,7 +252,7 @@ func (s *spilled) close() { s.file.Close() }
 func (s *spilled) add(changes []kv.Row, e *Engine) error {
 	var head [2 * binary.MaxVarintLen64]byte
 	for _, c := range changes {
-		value := uint64(0) // the row goes
+		value := uint64(0) // a deleted row
 		if c.Value != nil {
 			value = uint64(len(c.Value)) + 1
 		}
@@ -298,7 +296,7 @@ func (s *spilled) copyTo(to *batch, ctx context.Context, e *Engine) error {
 	}
 }
 
-// readChange is the inverse of what add writes. It returns io.EOF behind the last change.
+// readChange reads a change written by add. It returns io.EOF after the last change.
 func readChange(r *bufio.Reader) (c kv.Row, err error) {
 	key, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -23,23 +23,22 @@ const (
 	valueLogExt  = ".vlog" // large values
 )
 
-// emptyLog is the size in bytes of a log of Badger with nothing in it.
+// emptyLog is the size in bytes of an empty log of Badger.
 const emptyLog = 20
 
-// condition is in what state the files of a database are, none of which are damaged.
+// condition is the condition of the files of an undamaged database.
 type condition struct {
-	recover  bool     // there is something to recover, so Badger cannot open it without writing
+	recover  bool     // it must be recovered, so Badger cannot open it read-only
 	emptied  []string // logs that a process was killed in creating
 	logs     []string // of memtables, all others
-	unusable []string // names of files that are to be made again
+	unusable []string // names of files to remake
 }
 
-// preflight looks whether a database is what its record says, and touches nothing.
+// preflight checks a database against its record, and changes nothing.
 //
-// Badger deletes each table that MANIFEST does not name, opens without those whose index is
-// damaged, and drops what it cannot read at the end of a log. That is right after a crash, and
-// a loss otherwise. After a crash, there may be tables that are not named yet, or not deleted
-// yet, MANIFEST may end with a part of an entry, and so may logs.
+// Badger deletes each table that MANIFEST does not name, ignores tables with a damaged index, and drops the unreadable
+// end of a log. That is right after a crash, and a loss otherwise. After a crash, tables may be not yet named, or not
+// yet deleted, and MANIFEST and logs may end with a part of an entry.
 func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	grown, err := r.compare(folder, m)
 	if err != nil {
@@ -54,7 +53,7 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 		return nil, err
 	}
 	c := &condition{recover: !r.Closed || grown || len(again) > 0, unusable: again}
-	unnamed := false // there is a table that MANIFEST does not name
+	unnamed := false // MANIFEST does not name a table
 	var memtables []string
 	values, newest := "", uint64(0) // the newest value log
 	for _, e := range entries {
@@ -117,8 +116,7 @@ func valueLog(folder string, number uint32) string {
 	return filepath.Join(folder, fmt.Sprintf("%06d%s", number, valueLogExt))
 }
 
-// checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with:
-// none.
+// checkLogHeader checks that a log begins as Badger's do: the first 8 bytes name the encryption key, which is none.
 func checkLogHeader(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -137,8 +135,8 @@ func checkLogHeader(path string) error {
 	return nil
 }
 
-// compare looks whether MANIFEST still has what the record says, and reports whether it has
-// more. Where it has not, the logs that the record names must be there.
+// compare checks that MANIFEST still has the content in the record, and reports whether it has grown. If it has not,
+// the logs named in the record must exist.
 func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	path := filepath.Join(folder, manifestFile)
 	size := int64(len(m.content))
@@ -148,7 +146,7 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 			r.Manifest.Size)
 	case size >= r.Manifest.Size && hashOf(m.content[:r.Manifest.Size]) == r.Manifest.SHA256:
 	case !r.Closed && r.Manifest.Deletions >= rewrittenFrom && m.Deletions < r.Manifest.Deletions:
-		return true, nil // Badger has written it anew since, as a whole
+		return true, nil // Badger has rewritten it as a whole
 	case size < r.Manifest.Size:
 		return false, damaged(path, "is shorter than it was: %d bytes, not %d", size, r.Manifest.Size)
 	default:
@@ -158,8 +156,8 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	return grown, r.checkFiles(folder, !grown)
 }
 
-// checkFiles looks whether the logs are there that the record names, and as long as it says. Those of memtables are
-// gone once MANIFEST has grown.
+// checkFiles checks that the logs in the record exist with at least their sizes. Those of memtables are removed after
+// MANIFEST has grown.
 func (r *record) checkFiles(folder string, memtables bool) error {
 	for name, size := range r.Files {
 		if filepath.Ext(name) == memtableExt && !memtables {

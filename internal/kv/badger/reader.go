@@ -64,7 +64,7 @@ func (r *reader) Close() {
 	r.release()
 }
 
-// ended returns why nobody waits for what is read any more.
+// ended returns the reason why reading was cancelled, or nil.
 func (r *reader) ended() error {
 	select {
 	case <-r.ctx.Done():
@@ -90,7 +90,7 @@ func (r *reader) Get(key []byte) (value []byte, err error) {
 	return valueOf(item, []byte{}) // an empty one is not nil
 }
 
-// valueOf returns the value of an item in a buffer. Badger returns none where it cannot read the value log.
+// valueOf returns the value of an item in a buffer. Badger returns none if it cannot read the value log.
 func valueOf(item *badgerdb.Item, buffer []byte) ([]byte, error) {
 	value, err := item.ValueCopy(buffer)
 	if err == nil && len(value) == 0 && item.ValueSize() > 0 {
@@ -99,7 +99,7 @@ func valueOf(item *badgerdb.Item, buffer []byte) ([]byte, error) {
 	return value, err
 }
 
-// panicked makes an error of a panic: Badger trusts what it reads from its files.
+// panicked makes an error of a panic: Badger does not validate the content of its files.
 func panicked(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: the database cannot be read here (%v)", kv.ErrDamaged, p)
@@ -111,7 +111,7 @@ func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 	return r.rows(rowRange{prefix: prefix, from: from, reverse: reverse})
 }
 
-// rowRange says which rows are read.
+// rowRange is the range of rows to read.
 type rowRange struct {
 	prefix, from []byte
 	reverse      bool
@@ -138,7 +138,7 @@ func (r *reader) rows(span rowRange) iter.Seq2[kv.Row, error] {
 	}
 }
 
-// cursor goes from row to row.
+// cursor iterates over rows.
 type cursor struct {
 	rowRange
 	it  *badgerdb.Iterator
@@ -161,12 +161,12 @@ func (c *cursor) close() {
 	}
 }
 
-// seek goes to the first row, and reports whether there is one.
+// seek moves to the first row, and reports whether there is one.
 func (c *cursor) seek(r *reader) (more bool, err error) {
 	defer panicked(&err)
 	o := badgerdb.DefaultIteratorOptions
 	o.PrefetchValues, o.Reverse = false, c.reverse
-	if !c.reverse { // else Badger takes it for the key to begin with
+	if !c.reverse { // otherwise Badger takes it for the first key
 		o.Prefix = c.prefix
 	}
 	c.it = r.txn.NewIterator(o)
@@ -180,7 +180,7 @@ func (c *cursor) seek(r *reader) (more bool, err error) {
 	return c.read()
 }
 
-// seekLast goes to the last row.
+// seekLast moves to the last row.
 func (c *cursor) seekLast() {
 	switch last := kv.After(c.prefix); {
 	case c.from != nil && len(c.from) == 0: // which Badger takes for no key

@@ -18,30 +18,29 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// recordFile says what Badger's files were like when they were last known to be whole. It is
-// among them, so that the database of another node brings that one's.
+// recordFile describes Badger's files when they were last known to be whole. It is among them, so that a copied
+// database brings its record.
 const recordFile = "database.json"
 
-// record is what Badger's files must still have. Badger cannot tell a MANIFEST that
-// was cut, or an older one, from a whole one: it would delete all tables that it does not
-// name. The record is written when the database is opened and closed, and within a second
-// after each change of MANIFEST.
+// record is the content that Badger's files must still have. Badger cannot distinguish a truncated or older MANIFEST
+// from a whole one: it would delete all tables that it does not name. The record is written when the database is opened
+// and closed, and within a second after each change of MANIFEST.
 type record struct {
 	Node     uuid.UUID      `json:"node"`
 	Closed   bool           `json:"closed"` // nobody has the database open, nor had when it was last closed
 	Manifest manifestRecord `json:"manifest"`
-	// Files must be there, and have at least these sizes in bytes: the value logs, and where the database is open
-	// the newest memtable, as long as MANIFEST has not grown. While Badger opens or closes the database there are none,
-	// since it then deletes what is empty.
+	// Files must exist with at least these sizes in bytes: the value logs, and for an open database the newest memtable
+	// until MANIFEST has grown. It is empty while Badger opens or closes the database, because that deletes empty
+	// files.
 	Files map[string]int64 `json:"files,omitempty"`
-	// SHA256 is that of the record without it, as JSON. A folder of an earlier format, which is refused, may have none.
+	// SHA256 is the digest of the record without it, as JSON. A folder of an earlier, refused format may have none.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// sum returns what SHA256 must be.
+// sum returns the correct SHA256.
 func (r record) sum() string {
 	r.SHA256 = ""
-	b, _ := json.Marshal(r) // nothing in it can fail
+	b, _ := json.Marshal(r) // cannot fail for these types
 	return hashOf(b)
 }
 
@@ -52,8 +51,8 @@ type manifestRecord struct {
 	Deletions int    `json:"deletions"` // how many it has
 }
 
-// rewrittenFrom is the least number of deletions that a MANIFEST must have had in its record
-// so that Badger may have written it anew since: it does so after 10,000.
+// rewrittenFrom is the least number of deletions in the recorded MANIFEST after which Badger may have rewritten it: it
+// does so after 10,000.
 const rewrittenFrom = 5_000
 
 func readRecord(folder string) (*record, error) {
@@ -75,11 +74,11 @@ func readRecord(folder string) (*record, error) {
 	return &r, nil
 }
 
-// manifest is what MANIFEST says.
+// manifest is the content of MANIFEST.
 type manifest struct {
 	badgerdb.Manifest
 	content []byte
-	whole   int64 // how many bytes of it are whole entries
+	whole   int64 // size in bytes of its whole entries
 }
 
 // readManifestInUse reads a MANIFEST that Badger may be writing to.
@@ -126,14 +125,14 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// recordClosed writes what Badger's files are like now that the database is closed.
+// recordClosed records Badger's files after the database was closed.
 func (f *Folder) recordClosed(node uuid.UUID) error {
 	return f.write(node, true, func(logs []string) []string {
 		return slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt })
 	})
 }
 
-// recordOpen writes what they are like while it is open.
+// recordOpen records them while it is open.
 func (f *Folder) recordOpen(node uuid.UUID) error {
 	return f.write(node, false, func(logs []string) []string {
 		memtables := slices.DeleteFunc(slices.Clone(logs), func(name string) bool {
@@ -146,17 +145,16 @@ func (f *Folder) recordOpen(node uuid.UUID) error {
 	})
 }
 
-// recordMoving writes what they are like before Badger opens or closes the database.
+// recordMoving records them before Badger opens or closes the database.
 func (f *Folder) recordMoving(node uuid.UUID) error {
 	return f.write(node, false, func([]string) []string { return nil })
 }
 
-// write writes what Badger's files are like. mustHave chooses of the names of logs, in
-// ascending order, those that must be there.
+// write records Badger's files. mustHave selects the logs that must exist from names in ascending order.
 func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string) []string) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if err := f.readAgain(); err != nil { // before the logs are listed: a memtable goes only after MANIFEST has grown
+	if err := f.readAgain(); err != nil { // before listing the logs: a memtable is removed after MANIFEST has grown
 		return err
 	}
 	entries, err := os.ReadDir(f.path)
@@ -167,7 +165,7 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 	var logs []string
 	newest := "" // of the value logs
 	for _, e := range entries {
-		ext := filepath.Ext(e.Name()) // of tables, there is never one of the same name again
+		ext := filepath.Ext(e.Name()) // names of tables are never reused
 		if ext == tableExt && f.tight[e.Name()] {
 			continue // a large database has hundreds
 		}
@@ -232,7 +230,7 @@ func (f *Folder) collect() error {
 	r := f.record
 	f.writing.Unlock()
 	if r == nil {
-		return nil // none is kept yet
+		return nil // no record is kept yet
 	}
 	return f.recordOpen(r.Node)
 }
@@ -250,13 +248,13 @@ func (f *Folder) readAgain() error {
 	return err
 }
 
-// isRead reports whether MANIFEST is what was read last. Badger appends to it, or puts another file in its place.
+// isRead reports whether MANIFEST is the file read last. Badger appends to it, or replaces it.
 func (f *Folder) isRead(now os.FileInfo) bool {
 	return f.read != nil && os.SameFile(f.read, now) && f.read.Size() == now.Size() &&
 		f.read.ModTime().Equal(now.ModTime())
 }
 
-// followManifest writes the record anew whenever MANIFEST has changed.
+// followManifest writes the record again after each change of MANIFEST.
 func (e *Engine) followManifest() {
 	f := e.folder
 	path := filepath.Join(f.path, manifestFile)
@@ -278,7 +276,7 @@ func (e *Engine) followManifest() {
 			err = f.recordOpen(e.node)
 			e.users.RUnlock()
 		}
-		if err != nil { // the record from before is right, it only says less
+		if err != nil { // the previous record is still correct, only less complete
 			e.log.Warn("cannot write down what the files of the database are like; after a crash, a MANIFEST that is cut "+
 				"might go unnoticed", "error", err)
 		}

@@ -16,20 +16,20 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// Two of Badger's files say nothing of rows, and can be made again of nothing or of the rest. KEYREGISTRY has keys of
-// encryption, of which there are none. DISCARD says how much of each value log is of no use any more, by which Badger
-// chooses the one to collect garbage in. It moves all values that are of use out of that, whatever DISCARD says. But
-// where a log is named twice, or by a number that is none, it looks for a log without end.
+// Two of Badger's files can be remade, because they have no rows. KEYREGISTRY has encryption keys, and none is used.
+// DISCARD has the number of unused bytes of each value log, by which Badger selects the one to collect garbage in.
+// Badger keeps all used values of that log, even if DISCARD is wrong. But if DISCARD names a log twice, or has an
+// invalid number, Badger searches endlessly.
 const (
 	keysFile    = "KEYREGISTRY"
 	discardFile = "DISCARD"
 )
 
-// keysText ends KEYREGISTRY where nothing is encrypted, behind 16 bytes.
+// keysText ends an unencrypted KEYREGISTRY, after 16 bytes.
 const keysText = "Hello Badger"
 
-// discardSize is the least size in bytes of DISCARD. An entry has the number of a value log, and how many bytes of it
-// are of no use. The first number that is 0 ends it.
+// discardSize is the least size in bytes of DISCARD. An entry has the number of a value log, and the number of its
+// unused bytes. The first number 0 ends the entries.
 const (
 	discardSize  = 1 << 20
 	discardEntry = 16
@@ -55,8 +55,7 @@ func unusable(folder string) (names []string, err error) {
 
 func usableKeys(b []byte) bool { return len(b) == 16+len(keysText) && string(b[16:]) == keysText }
 
-// usableDiscard reports whether Badger can use a DISCARD. An empty one is what is left of a process that was killed in
-// making it.
+// usableDiscard reports whether Badger can use a DISCARD. A process that was killed in creating it leaves an empty one.
 func usableDiscard(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -96,7 +95,7 @@ func (f *Folder) remake(log *slog.Logger) error {
 	return nil
 }
 
-// dropKeys removes KEYREGISTRY where it is unusable. Badger makes another one, and needs none to read.
+// dropKeys removes an unusable KEYREGISTRY. Badger creates a new one, and reads without one.
 func (f *Folder) dropKeys() error {
 	if !slices.Contains(f.condition.unusable, keysFile) {
 		return nil
@@ -107,7 +106,7 @@ func (f *Folder) dropKeys() error {
 	return nil
 }
 
-// remakeDiscard counts what rows lead to in each value log. The rest is of no use.
+// remakeDiscard counts the bytes in each value log to which rows point. The rest is unused.
 func (f *Folder) remakeDiscard(path string) error {
 	m, err := readManifest(f.path)
 	if err != nil {
@@ -138,14 +137,14 @@ func (f *Folder) remakeDiscard(path string) error {
 	for i, log := range logs {
 		number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(log), valueLogExt), 10, 32)
 		if err != nil {
-			continue // none of Badger's
+			continue // not a file of Badger
 		}
 		info, err := os.Stat(log)
 		if err != nil {
 			return err
 		}
 		end := info.Size()
-		if i == len(logs)-1 && end > 0 { // it may be longer than what is in it
+		if i == len(logs)-1 && end > 0 { // the file may be longer than its entries
 			if end, _, err = endOfLog(log); err != nil {
 				return err
 			}

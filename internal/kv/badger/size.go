@@ -16,7 +16,7 @@ func (e *Engine) Size() (bytes int64, err error) {
 				bytes += allocated(info)
 			}
 		}
-		if errors.Is(err, os.ErrNotExist) { // it is gone meanwhile
+		if errors.Is(err, os.ErrNotExist) { // removed meanwhile
 			return nil
 		}
 		return err

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// checkTables looks whether all tables that MANIFEST names are whole. A large database has hundreds,
-// and a command with little to do has to wait for it: so several are looked at at a time.
+// checkTables checks that all tables in MANIFEST are whole. A large database has hundreds, and short commands wait for
+// this, so several are checked concurrently.
 func checkTables(folder string, m *manifest) error {
 	ids := make(chan uint64)
 	damage := make([]error, min(runtime.GOMAXPROCS(0), 4))
@@ -53,8 +53,8 @@ func checkTable(path string, buffer *[]byte) error {
 	return err
 }
 
-// openNamed opens a file that another one names, and returns its size. One that is not there is damage, which missing
-// tells.
+// openNamed opens a file that another file names, and returns its size. If it does not exist, the error is damage with
+// the text missing.
 func openNamed(path, missing string) (*os.File, int64, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,14 +24,14 @@ import (
 // for writing removes them.
 const loadedExt = ".loaded"
 
-// groupSize is how many bytes the keys of rows have in common that belong together, such as those of one table of a
-// source. Where they change, a table of Badger ends, if it is not small: so others have space there, in another load.
+// groupSize is the length in bytes of the key prefix of related rows, such as those of one table of a source. Where it
+// changes, a table of Badger ends unless it is small, which leaves space between tables for another load.
 const groupSize = 9
 
-// mostRuns is how many ascending runs of keys a load may have whose rows go into tables.
+// mostRuns is the maximum number of ascending runs of keys in a load whose rows go into tables.
 const mostRuns = 16
 
-// buildersAtATime is how many tables have memory: one is made, and one is written.
+// buildersAtATime is the number of tables in memory: one is made, and one is written.
 const buildersAtATime = 2
 
 // tables are those of a load. The rows of a run ascend, and runs do not overlap: so all tables can be in one level.
@@ -44,16 +44,16 @@ type tables struct {
 
 	builder *table.Builder // of the table that is made
 	size    int64          // of it, about
-	held    *kv.Row        // is to be added to it: of rows with one key the last counts
+	held    *kv.Row        // to be added next: of rows with one key the last counts
 	first   []byte         // key of the table
 	last    []byte         // so far
 	runs    sortedRuns     // all but the present one, and the ranges of tables that were there
 	there   int            // so many of them
 	run     keyRange       // the present one, where held is not nil
-	limit   []byte         // at which the present one must end; nil: there is none
+	limit   []byte         // end of the present one, exclusive; nil: none
 
 	files   []loadedTable
-	writing chan error // has the error of the file that is being written, nil if there is none
+	writing chan error // receives the error of the file being written, or nil
 	buffer  []byte     // for one file
 }
 
@@ -63,7 +63,7 @@ type loadedTable struct {
 	keys keyRange
 }
 
-// newTables begins to make tables of rows that come after all that is there.
+// newTables begins to make tables of rows that are newer than all present ones.
 func (e *Engine) newTables(ctx context.Context) (*tables, error) {
 	f, err := os.CreateTemp(e.folder.path, "*"+loadedExt)
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *Engine) newTables(ctx context.Context) (*tables, error) {
 	return t, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// tooMany reports whether keys come in more runs than they are meant to.
+// tooMany reports whether there are more than mostRuns runs.
 func (t *tables) tooMany() bool { return len(t.runs)-t.there > mostRuns }
 
 // add adds a row, unless it belongs among those of tables that are made.
@@ -243,7 +243,7 @@ func (t *tables) remove() error {
 	return err
 }
 
-// removeLoaded removes what a process has left that was killed in a load.
+// removeLoaded removes the unnamed tables of a process that was killed in a load.
 func (f *Folder) removeLoaded() error {
 	tables, err := filepath.Glob(filepath.Join(f.path, "*"+loadedExt))
 	manifest, _ := filepath.Glob(filepath.Join(f.path, manifestFile+durable.New)) // the pattern is right

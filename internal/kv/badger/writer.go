@@ -26,10 +26,10 @@ type transaction struct {
 	ctx     context.Context
 	since   kv.Version
 	leads   kv.Version
-	narrow  []uint32        // the keyspaces on which the commit depends, besides those that it changes; nil: on all
+	narrow  []uint32        // the keyspaces of the commit's condition, besides those that it changes; nil: all
 	spaces  map[uint32]bool // in which rows change
 	changes []kv.Row        // that are not in the file; a nil value removes the row
-	size    int64           // of these, as Badger counts it
+	size    int64           // of the changes, as Badger counts it
 	spilled *spilled        // nil: all are in memory
 }
 
@@ -52,7 +52,7 @@ func (t *transaction) Put(key, value []byte) error {
 // Delete implements [kv.Writer].
 func (t *transaction) Delete(key []byte) error { return t.add(kv.Row{Key: key}) }
 
-// perChange is what Badger counts for a change besides the row.
+// perChange is the number of bytes that Badger counts for a change besides the row.
 const perChange = 12
 
 func (t *transaction) add(c kv.Row) error {
@@ -115,7 +115,7 @@ func (e *Engine) write(at uint64, changes ...kv.Row) error {
 	return txn.CommitAt(at, nil)
 }
 
-// sink is what a transaction and a batch of Badger have in common.
+// sink is the common interface of a transaction and a batch of Badger.
 type sink interface {
 	Set(key, value []byte) error
 	Delete(key []byte) error
