@@ -102,17 +102,17 @@ func (v Version) Next() Version {
 type Dated interface {
 	Engine
 	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the
-	// database; zero where that is not known.
+	// database; zero if not known.
 	VersionAt(ctx context.Context) (Version, time.Time, error)
-	// History names the history of the state. Another one begins where the database is made of a backup, or another
-	// server takes over. It is "" where that is not known.
+	// History identifies the history of the state. A new one begins if the database is restored from a backup, or
+	// another server takes over. It is "" if not known.
 	History(ctx context.Context) (string, error)
 }
 
 // DatedReader is a reader of a [Dated] engine.
 type DatedReader interface {
 	Reader
-	// At returns a time at which the state was the present one; zero where that is not known.
+	// At returns a time at which the state was the present one; zero if not known.
 	At() time.Time
 }
 
@@ -152,19 +152,17 @@ type Writer interface {
 	// [ErrConflict] only if another commit has changed one of these since the state of base, which has the version that
 	// the writer is based on. Otherwise the commit depends on the whole state. It is called once, after all changes.
 	Narrow(base Reader, spaces []uint32) error
-	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where
-	// the changes are in no single commit. After Narrow it is known once the commit has returned.
+	// Leads returns the version after the commit, unless that begins another era. It is zero if the changes are not
+	// committed as a whole. After Narrow it is known after the commit.
 	Leads() Version
-	// Cancel gives the changes up, unless they are committed. Each writer is committed or
-	// cancelled; both is fine.
+	// Cancel drops the changes unless they are committed. Each writer is committed or cancelled, or both.
 	Cancel()
 }
 
-// Verifier is an Engine that can look whether its rows are as they were written.
+// Verifier is an Engine that can check whether its rows are as they were written.
 type Verifier interface {
 	Engine
-	// Verify reads all rows, while others may write. It is [ErrDamaged] where something is
-	// not as it was written.
+	// Verify reads all rows. Others may write meanwhile. The error is [ErrDamaged] if a row is not as it was written.
 	Verify(ctx context.Context) error
 }
 
@@ -187,7 +185,7 @@ var (
 	ErrTooLarge = errors.New("too large a record")
 )
 
-// Shared is an engine whose state other processes change, too, possibly always faster.
+// Shared is an engine whose state other processes also change, possibly always faster.
 type Shared interface {
 	// Turn makes commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It
 	// has keyspaces to change, and others to read. Without any to change, all commits wait. States that are read from
@@ -221,7 +219,7 @@ const MaxValue = 64 << 20
 // Reserved is the prefix of the keys of engines' own rows. Iterations over all rows omit them.
 const Reserved = "\xFF\xFF\xFF\xFF"
 
-// CheckRow returns an error where there can be no such row, [ErrTooLarge] where its value is too long.
+// CheckRow returns an error if such a row is not allowed: [ErrTooLarge] if its value is too long.
 func CheckRow(key, value []byte) error {
 	if len(value) > MaxValue {
 		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, len(value), MaxValue)
@@ -229,7 +227,7 @@ func CheckRow(key, value []byte) error {
 	return CheckKey(key)
 }
 
-// CheckKey returns an error where a row may not have a key.
+// CheckKey returns an error if a row may not have this key.
 func CheckKey(key []byte) error {
 	switch {
 	case len(key) == 0:

@@ -1,4 +1,3 @@
-// Package publish makes entries of a change: a document is read, a change is decided by comparing
-// it with what is published, and the change is committed. [Publisher.Publish] is the whole way,
-// from top to bottom, for requests, files that are watched, and dry runs.
+// Package publish publishes changes: it reads a document, compares it with the published state, and commits the change.
+// [Publisher.Publish] does this for requests, watched files, and dry runs.
 package publish

@@ -19,20 +19,20 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Publisher publishes to the collections of a store. It may be used by several goroutines at the
-// same time: their changes are committed one after the other.
+// Publisher publishes to the collections of a store. It is safe for concurrent use: changes are committed one after the
+// other.
 type Publisher struct {
 	Store         Store
 	Logger        *slog.Logger
 	Now           func() time.Time
-	Timeout       time.Duration // of a publication whose document is read: others wait meanwhile
-	SnapshotsKept int           // where the collection does not say
+	Timeout       time.Duration // of a publication with a document: others wait meanwhile
+	SnapshotsKept int           // default for collections without a setting
 
 	Begin func(collection string) (done func()) // called before a change can show
 	After func(*store.Collection)               // called when a change was committed
 }
 
-// Store is what a Publisher needs of the store.
+// Store is the part of the store that a Publisher uses.
 type Store interface {
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source,
@@ -52,30 +52,30 @@ const (
 	MaxNote   = 1000
 )
 
-// Publication is one change on its way.
+// Publication is one change to publish.
 type Publication struct {
 	Collection string
-	DryRun     bool // all is done but the commit
-	// Allowed refuses the publication by the state of the collection; nil: nothing does. It is
-	// asked before the document is read, which saves the work, and again within the commit.
+	DryRun     bool // everything except the commit
+	// Allowed returns an error if the state of the collection forbids the publication; nil: always allowed. It is
+	// called before the document is read, which saves the work, and again within the commit.
 	Allowed func(*store.Collection) error
 	// Read reads the document on a source locator prefix. Nil: the change has no document.
 	Read func(sp string) (*tmdm.TopicMap, *xtm.Tally, error)
-	// Decide says what is to change.
+	// Decide computes the change.
 	Decide Decision
-	// RDF says that the document is a graph.
+	// RDF states that the document is a graph.
 	RDF bool
-	// Author and Note say who makes the change, and why; "": nobody says. The entries of the log keep both.
+	// Author and Note are the author and the reason of the change, for the entries of the log; may be "".
 	Author, Note string
-	// Version says that the document is the whole map. The first one of an empty collection then
-	// takes the shorter way: there is nothing to compare it with.
+	// Version states that the document is the whole map. The first version of an empty collection is published without
+	// a comparison.
 	Version bool
-	// Missing returns the collection that a dry run is of where there is none of the name.
+	// Missing returns the collection for a dry run if there is none of the name.
 	Missing func() (store.Collection, error)
 }
 
-// Decision says what is to change in the published state of a collection. It ends when its context
-// does, and must not keep the state. The document is nil where the publication has none.
+// Decision computes the change of the published state of a collection. It ends with its context, and must not keep the
+// state. The document is nil if the publication has none.
 type Decision func(ctx context.Context, c store.Collection, published merge.State,
 	document *tmdm.TopicMap) (*fragment.Change, error)
 
@@ -92,8 +92,7 @@ func NewVersion(limit losses.Limit) Decision {
 	}
 }
 
-// Publish takes a publication all the way: read, decide, compare, commit, answer. What ends it
-// early changes nothing.
+// Publish publishes: it reads, decides, compares and commits. An error before the commit changes nothing.
 func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, error) {
 	was, there, err := p.current(ctx, &pub)
 	if err != nil {
@@ -156,8 +155,8 @@ func (pub *Publication) allowed(c *store.Collection) error {
 	return pub.Allowed(c)
 }
 
-// decide is what the store asks for within a commit: the state that the change is applied to is
-// another one than before the document was read, if others have published meanwhile.
+// decide returns the function that the store calls within a commit: the state may differ from the one before the
+// document was read, if others have published meanwhile.
 func (pub *Publication) decide(ctx context.Context, was *store.Collection, document *tmdm.TopicMap,
 	decided func(merge.State, *fragment.Change) error) func(store.Collection, merge.State) (*fragment.Change, error) {
 	return func(c store.Collection, published merge.State) (*fragment.Change, error) {
@@ -231,7 +230,7 @@ func (p *Publisher) committed(c *store.Collection, done *Published, start time.T
 	p.After(c)
 }
 
-// preview does what commit does, but for the commit itself.
+// preview does the same as commit, without committing.
 func (p *Publisher) preview(ctx context.Context, pub *Publication, was *store.Collection,
 	document *tmdm.TopicMap) (*Published, error) {
 	done := Published{DryRun: true}
@@ -243,7 +242,7 @@ func (p *Publisher) preview(ctx context.Context, pub *Publication, was *store.Co
 	return &done, nil
 }
 
-// previewMissing says what the first version of a collection would publish that is not there.
+// previewMissing returns the changes of the first version of a collection that does not exist yet.
 func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *store.Collection,
 	document *tmdm.TopicMap) (*Published, error) {
 	done := Published{DryRun: true, Collection: c.Name, SP: c.SP}
@@ -255,8 +254,8 @@ func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *sto
 	return &done, err
 }
 
-// Create makes a collection of a document, with its first snapshot. c needs Name, SP and
-// DocumentSize; uri names the document in errors, and graph says that it is a graph.
+// Create creates a collection from a document, with its first snapshot. c needs Name, SP and DocumentSize; uri names
+// the document in errors, and graph states that it is a graph.
 func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, graph bool,
 	read func(sp string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := fragment.ValidatePrefix(c.SP); err != nil {

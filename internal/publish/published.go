@@ -18,17 +18,15 @@ type Published struct {
 	Topics     int    `json:"topics"`
 	LastChange string `json:"lastChange,omitempty"`
 
-	// DryRun says that nothing was published: the counts are what would have been.
-	// Changes are the first of these changes.
+	// DryRun states that nothing was published: the counts are of the possible changes. Changes are the first of them.
 	DryRun  bool           `json:"dryRun,omitempty"`
 	Changes []ChangedTopic `json:"changes,omitempty"`
 
-	// SP is the source locator prefix that the collection would have, where a dry run
-	// is that of a collection which is not there.
+	// SP is the source locator prefix that the collection would get, in a dry run for a missing collection.
 	SP string `json:"sp,omitempty"`
 
-	// Warnings are what the document breaks rules by, how it was read all the same, and
-	// what was left out; and that its ids were numbered anew.
+	// Warnings list the rules that the document violates, how it was read nevertheless, and omitted content; and that
+	// its ids were renumbered.
 	Warnings []formats.Warning `json:"warnings,omitempty"`
 
 	// DroppedItemIdentifiers counts the item identifiers of the document that
@@ -44,7 +42,7 @@ func (d *Published) note(change *fragment.Change) {
 	}
 }
 
-// warn adds what was tolerated in the document that was published.
+// warn adds the tolerated faults of the published document.
 func (d *Published) warn(tolerated *xtm.Tally) {
 	d.DroppedItemIdentifiers = tolerated.Times(xtm.ItemIdentifiers)
 	d.Warnings = append(d.Warnings, formats.Warnings(tolerated)...)
@@ -57,13 +55,13 @@ type ChangedTopic struct {
 	Change  string `json:"change"` // "added", "updated", "deleted"
 }
 
-// maxChanges is how many topics a dry run lists.
+// maxChanges is the maximum number of topics that a dry run lists.
 const maxChanges = 1000
 
 // preview notes a change of the published state, and lists its first topics.
 func (d *Published) preview(published merge.State, change *fragment.Change) error {
 	d.note(change)
-	d.Changes = nil // the store may ask more than once
+	d.Changes = nil // the store may call this repeatedly
 	for _, e := range change.Entries[:min(len(change.Entries), maxChanges)] {
 		c := ChangedTopic{TopicSI: string(e.TopicSI), Title: e.Title, Change: "updated"}
 		old, err := published.Topic(e.TopicSI)

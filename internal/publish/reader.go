@@ -16,9 +16,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Reader reads documents that are to be published. It may be used by several goroutines at the same time.
+// Reader reads documents to be published. It is safe for concurrent use.
 type Reader struct {
-	MaxSize int64            // bytes of a document, unpacked, with what it merges in
+	MaxSize int64            // bytes of an unpacked document, with the maps that it merges in
 	Lenient bool             // as in xtm.Options
 	Limits  xtm.Limits       // as in xtm.Options
 	Formats formats.Registry // the formats of the program
@@ -42,8 +42,8 @@ func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name,
 	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f}, sp)
 }
 
-// ReadTyped is Read of a document that came with a Content-Type, which tells its format and its charset. asked says how
-// it is read. An error that is the document's is a *[DocumentError].
+// ReadTyped is Read of a document with a Content-Type, which determines its format and its charset. asked has the
+// options for reading it. Errors in the document are a *[DocumentError].
 func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType string, asked url.Values, name,
 	sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	tm, tolerated, err := d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name,
@@ -54,7 +54,7 @@ func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType string,
 	return tm, tolerated, err
 }
 
-// DocumentError says why a document cannot be read.
+// DocumentError is the error of an unreadable document.
 type DocumentError struct{ error }
 
 func (e *DocumentError) Unwrap() error { return e.error }
@@ -76,16 +76,16 @@ func (d *Reader) IsExchanged(file string) bool {
 	return ok && f.Exchange != nil
 }
 
-// fileRead is what came of reading a file.
+// fileRead is the result of reading a file.
 type fileRead struct {
 	tm        *tmdm.TopicMap
-	tolerated xtm.Tally // what breaks the rules and was read as it is meant
-	seen      looks     // the files, with those that it merges in, as they were before they were opened
+	tolerated xtm.Tally // violated rules of content that was read nevertheless
+	seen      looks     // the states of the file and of those that it merges in, before they were opened
 	content   digests   // of them
 }
 
-// readFile reads a file of this machine, and what it merges in from the folder root ("": its own). With an error
-// the files that it has looked at are known.
+// readFile reads a local file, and files that it merges in from the folder root ("": its own). The files that it has
+// looked at are returned even with an error.
 func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead, error) {
 	f := &fileRead{seen: looks{}}
 	var err error

@@ -23,22 +23,21 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Watched is a file that a collection follows, with those that it merges in.
+// Watched is a file that a collection follows, with the files that it merges in.
 type Watched struct {
 	Collection, File string
-	Root             string // the folder below which these are opened; "": that of the file
+	Root             string // the folder that must contain these; "": that of the file
 
-	// was is what the files were like when the collection was last published
-	// from them; nil: not known, so they are published if they say anything else than
-	// the collection. content are the digests of what was in them.
+	// was is the state of the files when the collection was last published from them; nil: not known, so they are
+	// published if their content differs from the collection. content are their digests then.
 	was     looks
 	content digests
 }
 
-// looks is what some files were like, by their paths; nil: not there.
+// looks is the state of some files, by their paths; nil: missing.
 type looks map[string]fs.FileInfo
 
-// again looks at the same files once more.
+// again returns the present state of the same files.
 func (l looks) again() looks {
 	now := looks{}
 	for path := range l {
@@ -78,11 +77,10 @@ func (l looks) sized(now looks) bool {
 	})
 }
 
-// same reports whether two looks were at the same files, and nothing has happened
-// to them in between.
+// same reports whether two looks have the same files, without changes in between.
 func (l looks) same(now looks) bool { return maps.EqualFunc(l, now, sameFile) }
 
-// agree reports whether nothing has happened to the files that both were at.
+// agree reports whether the files in both looks are unchanged.
 func (l looks) agree(now looks) bool {
 	for path, info := range now {
 		if before, ok := l[path]; ok && !sameFile(before, info) {
@@ -94,14 +92,11 @@ func (l looks) agree(now looks) bool {
 
 // Watcher publishes files whenever they change.
 //
-// It looks at each file every second (Every) rather than be notified of
-// changes. A look is a stat, which costs nothing beside what it watches for, and
-// it sees what notifications do not: changes by other machines on a network
-// file system, files replaced by renaming, removed and put back, and the symbolic
-// links of links that a Kubernetes config map consists of, all without knowing
-// of any of them. A file that looks otherwise than before, by its times, its size or
-// which file it is, is read, and its content decides. What a look may miss, where the system
-// tells no time of change ([filestate.Describe]), is another content of the same size and modification time.
+// It polls each file every second (Every) instead of using notifications. A poll is a stat, which is cheap, and detects
+// changes that notifications miss: by other machines on a network file system, replacement by renaming, removal and
+// restoration, and the nested symbolic links of a Kubernetes config map. A file with other times, another size or
+// identity is read, and its content decides. If the system has no time of change ([filestate.Describe]), a change that
+// keeps size and modification time is missed.
 //
 // It is safe for concurrent use.
 type Watcher struct {
@@ -110,13 +105,13 @@ type Watcher struct {
 	MaxDelete losses.Limit // of a new version of a map
 	Every     time.Duration
 
-	turn chan struct{} // full while a file is read, so that one map at a time is in memory
+	turn chan struct{} // full while a file is read, so that only one map is in memory
 
 	mu     sync.Mutex
 	broken map[string]*store.Dependent // by collection: why its file cannot be published; nil: it can
 }
 
-// NewWatcher returns a watcher that follows nothing yet.
+// NewWatcher returns a watcher without files.
 func NewWatcher(p *Publisher, r *Reader, limit losses.Limit, every time.Duration) *Watcher {
 	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1),
 		broken: map[string]*store.Dependent{}}
@@ -137,7 +132,7 @@ func (w *Watcher) Broken(collection string) (broken, follows bool) {
 	return why != nil, follows
 }
 
-// AllBroken returns the names of the collections whose files cannot be published, and why not.
+// AllBroken returns the names of the collections whose files cannot be published, and the reasons.
 func (w *Watcher) AllBroken() (names []string, why []store.Dependent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +159,7 @@ type follower struct {
 	failures int    // in a row, of the file as it is
 	wait     int    // looks until the next try
 	reported string // the failure that the log has last, "" when all is well
-	warned   looks  // the files whose tolerated faults the log has last
+	warned   looks  // the files whose tolerated faults were last logged
 	logged   string // these faults
 }
 
@@ -181,9 +176,9 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// look publishes the file if it has changed, and then rested from one look to the next, so that its writer has the time
-// to finish. That the same file is seen twice also makes sure that no later change has the same modification time, as
-// long as the clock of the file system is as fine as the looks.
+// look publishes the file if it has changed, and was then the same in two looks, so that its writer has the time to
+// finish. This also ensures that no later change has the same modification time, if the clock of the file system is at
+// least as fine as the interval of looks.
 func (f *follower) look(ctx context.Context) {
 	if f.last == nil {
 		f.last = looks{f.File: nil}
@@ -227,8 +222,8 @@ func (f *follower) look(ctx context.Context) {
 	}
 }
 
-// holds reports whether the files have the content that was published last, though they look otherwise: somebody has
-// touched them, say, or they are another copy.
+// holds reports whether the files still have the content that was published last, although their states differ: they
+// were touched, for example, or are another copy.
 func (f *follower) holds(ctx context.Context, now looks) bool {
 	if len(f.content) == 0 || !f.was.sized(now) {
 		return false
@@ -237,15 +232,14 @@ func (f *follower) holds(ctx context.Context, now looks) bool {
 	return err == nil && maps.Equal(f.content, content)
 }
 
-// maxLooks is how many looks lie between two tries at most: with the default,
-// about ten minutes.
+// maxLooks is the maximum number of looks between two tries: with the default, about ten minutes.
 const maxLooks = 600
 
-// errNotRested says that a file has changed while it was read.
+// errNotRested is the error for a file that has changed while it was read.
 var errNotRested = errors.New("the file is being written")
 
-// publish publishes the file, with what it merges in, as the files look now. seen is
-// what the files were like that it has looked at.
+// publish publishes the file, with the files that it merges in, as they are now. seen is the state of all files that
+// were read.
 func (f *follower) publish(ctx context.Context, now looks) (seen looks, err error) {
 	select {
 	case f.w.turn <- struct{}{}:
@@ -279,7 +273,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 	return seen, err
 }
 
-// tell logs what the file breaks rules by: in one line if that is the same as in the version before.
+// tell logs the rules that the file violates: in one line if they are the same as in the version before.
 func (f *follower) tell(tolerated *xtm.Tally) {
 	warnings := formats.Warnings(tolerated)
 	last := f.logged
@@ -290,8 +284,8 @@ func (f *follower) tell(tolerated *xtm.Tally) {
 	}
 }
 
-// warnRenumbered logs that the ids of the file were numbered anew. What the file breaks the rules of XTM by is logged
-// when it is read.
+// warnRenumbered logs that the ids of the file were renumbered. Violations of the rules of XTM are logged when it is
+// read.
 func (f *follower) warnRenumbered(done *Published) {
 	for _, w := range done.Warnings {
 		if w.Rule == losses.RenumberedRule {
@@ -308,7 +302,7 @@ func sameFile(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && filestate.Describe(before) == filestate.Describe(now)
 }
 
-// renamed goes on with the collection under the name that it has now, and reports whether it has another one.
+// renamed continues with the new name of the collection, and reports whether it was renamed.
 func (f *follower) renamed(err error) bool {
 	former, is := errors.AsType[*store.FormerError](err)
 	if !is || former.To == "" {

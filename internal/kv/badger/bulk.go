@@ -241,7 +241,7 @@ func (b *batch) Delete(key []byte) error {
 	return b.add(0, func() error { return b.txn.Delete(key) })
 }
 
-// add adds to the transaction, or to the next one where it has no space.
+// add adds to the transaction, or to the next one if it is full.
 func (b *batch) add(size int, change func() error) error {
 	err := badgerdb.ErrTxnTooBig
 	if b.size < b.engine.batchSize {

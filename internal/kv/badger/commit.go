@@ -17,7 +17,7 @@ type commits struct {
 	writing sync.Mutex // held while commits are written; before mu
 
 	mu   sync.Mutex
-	last kv.Version // to which the last commit leads; zero where that is not known
+	last kv.Version // after the last commit; zero if not known
 	// the number of the last commit that has changed rows of a keyspace, since the engine was opened
 	spaces map[uint32]uint64
 	next   *commitGroup // the group that is not written yet; may be nil

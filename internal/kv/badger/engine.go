@@ -26,10 +26,10 @@ import (
 type Engine struct {
 	folder     *Folder
 	options    Options
-	badger     *badgerdb.DB // another one where a load has added tables: under users
+	badger     *badgerdb.DB // replaced when a load adds tables: under users
 	log        *slog.Logger
 	readOnly   bool
-	refusal    error        // where it is readOnly: of changes
+	refusal    error        // if readOnly: the error of changes
 	checkSpace func() error // nil: space is not checked
 	node       uuid.UUID    // the node of the record; uuid.Nil until KeepRecord
 	closed     func() error

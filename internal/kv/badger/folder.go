@@ -78,10 +78,9 @@ func flock(path string, shared bool) (*durable.Place, error) {
 	return p, nil
 }
 
-// Lock locks the folder of a database: for this process alone, or shared with others that only
-// read. It is [ErrLocked] where another process has it, and also [ErrBeingRead] where all others
-// only read. A process that has just been killed gets another moment to lose its lock, since its
-// supervisor may have started the next one already.
+// Lock locks the folder of a database, exclusively or shared with other readers. The error is [ErrLocked] if another
+// process has it, and also [ErrBeingRead] if all others only read. It retries for a moment, because the lock of a
+// killed process may be released only after its supervisor has started the next one.
 func Lock(path string, shared bool) (*Folder, error) {
 	f := &Folder{tight: map[string]bool{}}
 	var err error
@@ -109,7 +108,7 @@ func (f *Folder) Unlock() {
 	}
 }
 
-// CheckPlace returns a [durable.ErrElsewhere] where the path of the folder does not lead to it any more.
+// CheckPlace returns a [durable.ErrElsewhere] if the path of the folder leads to another folder now.
 func (f *Folder) CheckPlace() error { return f.place.CheckPlace() }
 
 // Path returns the path by which the folder was locked.

@@ -12,8 +12,8 @@ import (
 	"github.com/dgraph-io/badger/v4/y"
 )
 
-// Badger ends a log where it cannot read on. That is right where a process was killed in writing, and
-// a loss where something in the middle was changed. So logs are read here first.
+// Badger truncates a log at the first unreadable entry. That is right if a process was killed in writing, and a loss if
+// something in the middle was changed. So logs are read here first.
 
 // The bits of an entry in a log that count here.
 const (
@@ -43,7 +43,7 @@ const shortValue = 32
 
 func (e *entry) version() uint64 { return y.ParseTs(e.key) }
 
-// pointer is where a value is in a value log.
+// pointer is the place of a value in a value log.
 type pointer struct{ file, length, offset uint32 }
 
 func readPointer(b []byte) pointer {
@@ -185,13 +185,13 @@ func checkMemtableLog(path string) (pointers []pointer, err error) {
 	return pointers, nil
 }
 
-// endsWhole reports whether a log ends where its last entry does.
+// endsWhole reports whether a log ends with a whole entry.
 func endsWhole(path string) bool {
 	end, size, err := endOfLog(path)
 	return err == nil && end == size
 }
 
-// endOfLog returns where Badger stops reading a log, and its size.
+// endOfLog returns the offset at which Badger stops reading a log, and its size.
 func endOfLog(path string) (end, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

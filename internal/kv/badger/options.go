@@ -21,7 +21,7 @@ type Options struct {
 	Logger   *slog.Logger // default: slog.Default()
 	Settings
 
-	// Refusal, if not nil, is the error of changes where ReadOnly is set; default: [kv.ErrReadOnly].
+	// Refusal, if not nil, is the error of changes with ReadOnly; default: [kv.ErrReadOnly].
 	Refusal error
 
 	// CheckSpace, if not nil, is called periodically during large writes. Its error ends them.

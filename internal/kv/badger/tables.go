@@ -49,7 +49,7 @@ type tables struct {
 	last    []byte         // so far
 	runs    sortedRuns     // all but the present one, and the ranges of tables that were there
 	there   int            // so many of them
-	run     keyRange       // the present one, where held is not nil
+	run     keyRange       // the present one, if held is not nil
 	limit   []byte         // end of the present one, exclusive; nil: none
 
 	files   []loadedTable

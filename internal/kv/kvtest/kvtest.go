@@ -41,14 +41,13 @@ type checker struct {
 	kv.Engine
 }
 
-// tester is what helpers need of a test: *rapid.T has it too.
+// tester is the part of a test that helpers need: *rapid.T has it too.
 type tester interface {
 	require.TestingT
 	Helper()
 }
 
-// Update has f change an engine, and commits that on the condition that nobody else has
-// committed since f has begun to read. It is tried again until it is so.
+// Update runs f and commits its changes if there was no other commit since f began to read. Otherwise it tries again.
 func Update(ctx context.Context, e kv.Engine, f func(kv.Reader, kv.Writer) error) error {
 	for {
 		err := updateOnce(ctx, e, f)

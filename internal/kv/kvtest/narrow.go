@@ -124,7 +124,7 @@ var narrowRules = []rule{
 	}},
 }
 
-// addTo adds one to the number in a keyspace, where that in another one is as it was.
+// addTo adds one to the number in a keyspace, if the number in another one is unchanged.
 func addTo(ctx context.Context, e kv.Engine, own, other uint32) error {
 	return updateOnce(ctx, e, func(r kv.Reader, w kv.Writer) error {
 		n, err := count(r, in(own, "n"))

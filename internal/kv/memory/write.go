@@ -155,7 +155,7 @@ func (e *Engine) change(ctx context.Context, f func(*state) error) error {
 	return nil
 }
 
-// put writes a row, or removes it where the value is nil.
+// put writes a row, or removes it if the value is nil.
 func (s *state) put(key string, value []byte) {
 	var old []byte
 	var there bool

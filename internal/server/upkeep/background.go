@@ -129,7 +129,7 @@ func (k *Keeper) lookAfter(collection string, look care) {
 	}
 }
 
-// Wait waits until no collection is being looked after, nor waits for it.
+// Wait waits until no collection is being maintained, or waits for it.
 func (k *Keeper) Wait() {
 	b := &k.background
 	b.mu.Lock()
@@ -151,9 +151,8 @@ func (k *Keeper) work() {
 	}
 }
 
-// keepUp publishes those records of the collection again that are offered in other
-// formats than they ought to be, takes a snapshot if one is due, has the tasks of extensions
-// done, and prunes after that. After each change somebody looks, so it reads no more than it must.
+// keepUp brings a collection in step with its inputs and the formats that it offers, takes a due snapshot, runs the
+// tasks of extensions, and then prunes. It is called after each change, so it reads as little as possible.
 func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 	if err := k.deriveAndRestate(ctx, name); err != nil {
 		return err
@@ -183,7 +182,7 @@ func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 	return err
 }
 
-// doTasks has extensions do what is due for a collection, or in any case.
+// doTasks runs the tasks of extensions for a collection: due ones, or all.
 func (k *Keeper) doTasks(ctx context.Context, name string, anyway bool) error {
 	for _, t := range k.also {
 		if err := t.KeepUp(ctx, name, anyway); err != nil {
@@ -193,7 +192,7 @@ func (k *Keeper) doTasks(ctx context.Context, name string, anyway bool) error {
 	return nil
 }
 
-// SweepTasks has extensions remove what they keep of collections that are not there any more.
+// SweepTasks makes extensions remove their data of removed collections.
 func (k *Keeper) SweepTasks(ctx context.Context) (err error) {
 	for _, t := range k.also {
 		err = errors.Join(err, t.Sweep(ctx))
@@ -222,14 +221,14 @@ func (k *Keeper) deriveAndRestate(ctx context.Context, name string) error {
 	return err
 }
 
-// snapshotDue reports whether so much has changed since the newest snapshot, or
-// for so long there has been a change that it lacks, that it is time for another.
+// snapshotDue reports whether a snapshot is due: after enough changes since the newest one, or enough time since the
+// first of these changes.
 func (k *Keeper) snapshotDue(ctx context.Context, l *store.Latest) (due bool, err error) {
 	if len(l.Snapshots) == 0 {
 		return true, nil
 	}
 	newest := &l.Snapshots[0]
-	if newest.Seq < l.Horizon { // who started from it could not go on: a newer one was lost
+	if newest.Seq < l.Horizon { // the log after it is pruned: a newer one was lost
 		return true, nil
 	}
 	changes := l.Head - newest.Seq
@@ -237,7 +236,7 @@ func (k *Keeper) snapshotDue(ctx context.Context, l *store.Latest) (due bool, er
 		return changes > 0, nil
 	}
 	isOld := func(t time.Time) bool { return k.Now().Sub(t) >= cmp.Or(l.SnapshotAfter, k.SnapshotAfter) }
-	if !isOld(newest.Updated) { // what it lacks is younger
+	if !isOld(newest.Updated) { // so the changes after it are younger
 		return false, nil
 	}
 	err = k.Store.View(ctx, l.Name, func(v *store.View) error {

@@ -8,19 +8,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Changes knows when each collection was last changed, for Last-Modified. What
-// is published says so itself, but settings, snapshots and retention change what
-// is served too, and a commit has its time before it shows.
+// Changes records the time of the last change of each collection, for Last-Modified. Entries have times, but settings,
+// snapshots and retention also change responses, and a commit has its time before it becomes visible.
 //
-// Last-Modified has whole seconds, so two states of one second would look the
-// same. It is therefore not given before the second is over, nor while a change
-// is under way (RFC 9110 §8.8.2.1, Generation).
+// Last-Modified has whole seconds, so two states of one second would look the same. It is therefore omitted until the
+// second is over, and during a change (RFC 9110 §8.8.2.1, Generation).
 //
-// Others may change a store whose engine they share. So each time the state is compared with the
-// one that was seen last: what differs changed when that is noticed.
+// Other processes may change a shared store. So the state is compared with the one seen last in each call; the time of
+// a difference is the time at which it is noticed.
 type Changes struct {
 	store   Store
-	started time.Time // when the server was, or later: what changed of collections not in last changed before that
+	started time.Time // of the server, or later: collections not in last were last changed before it
 	now     func() time.Time
 
 	mu      sync.Mutex
@@ -57,11 +55,11 @@ func (c *Changes) changed(collection string) {
 	c.last[collection] = c.any
 }
 
-// lookAtAll notes whether any collection, or what it may be derived from, is another than when all were seen last.
+// lookAtAll notes whether any collection, or one of the inputs of derived ones, has changed since the last call.
 func (c *Changes) lookAtAll(ctx context.Context) {
 	now, err := c.store.Listing(ctx)
 	if err != nil {
-		return // who reads the state is told
+		return // readers of the state get the error
 	}
 	c.mu.Lock()
 	before := c.listing
@@ -80,7 +78,7 @@ func (c *Changes) lookAtAll(ctx context.Context) {
 	}
 }
 
-// Begin is called before a collection is changed, and what it returns after that.
+// Begin is called before a change of a collection, and done after it.
 func (c *Changes) Begin(collection string) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,9 +94,8 @@ func (c *Changes) Begin(collection string) (done func()) {
 	}
 }
 
-// Settled returns when a collection was last changed, or "" any of them: zero if
-// that cannot be said yet. It is to be called before the state is read: if that
-// is later than settled says, the client only asks once too often.
+// Settled returns the time of the last change of a collection, or of any one for "": zero if it is not known yet. It
+// must be called before the state is read: if the state is newer, a client only makes one request too many.
 func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
 	if collection == "" {
 		c.lookAtAll(ctx)
@@ -120,8 +117,8 @@ func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
 	return last
 }
 
-// keep forgets all collections but those that there are. The others are only known to have changed before. So the time
-// that is given for a collection which is not in last is too late, never too early.
+// keep drops all collections except existing ones. Of a collection that is not in last, only a time before which it was
+// last changed is known, so the time returned for it is never too early.
 func (c *Changes) keep(all []store.Collection) {
 	there := make(map[string]bool, len(all))
 	for i := range all {
@@ -144,7 +141,7 @@ func secondIsOver(t, now time.Time) bool {
 	return !now.Before(t.Truncate(time.Second).Add(time.Second))
 }
 
-// Made returns when something was made that never changes, once its second is over, else zero.
+// Made returns the creation time of an immutable resource, once its second is over, else zero.
 func (c *Changes) Made(t time.Time) time.Time {
 	if !secondIsOver(t, c.now()) {
 		return time.Time{}

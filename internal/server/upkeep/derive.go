@@ -8,8 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// followEvery is how often, at most, is looked whether something has changed that no request to this process has told
-// of.
+// followEvery is the least interval between checks for changes that were not made by requests to this process.
 const followEvery = time.Second
 
 // follow has collections looked after whenever the store has changed, until ctx ends.

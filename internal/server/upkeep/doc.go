@@ -1,4 +1,4 @@
-// Package upkeep looks after the collections of a store while they are served: it takes the snapshots that are due,
-// makes what ResourceSync offers, gives up the history that need not be kept, publishes records again that are
-// offered in other formats, and knows when each collection was last changed.
+// Package upkeep maintains the collections of a store while they are served: it takes due snapshots, runs the tasks of
+// extensions, prunes history, republishes records whose offered formats have changed, and records the time of the last
+// change of each collection.
 package upkeep

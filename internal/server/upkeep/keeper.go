@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Store is what a Keeper needs of the store.
+// Store is the part of the store that a Keeper uses.
 type Store interface {
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Collections(ctx context.Context) ([]store.Collection, error)
@@ -38,17 +38,17 @@ type Store interface {
 	Sweep(ctx context.Context) error
 }
 
-// Policy says what is kept, and when something is due. Zero values mean the defaults.
+// Policy holds the settings for snapshots and history. Zero values mean the defaults.
 type Policy struct {
-	// Of collections that have no settings of their own for it.
+	// Defaults for collections without settings of their own.
 	SnapshotEvery int           // changes after which a new snapshot is taken; default 1,000
 	SnapshotAfter time.Duration // after which a change gets into a snapshot; default 24 hours
 	SnapshotsKept int           // default 3
-	KeepEntries   uint64        // how many of the last entries are kept; default all
-	KeepFor       time.Duration // how long entries are kept; default for ever
+	KeepEntries   uint64        // number of last entries to keep; default all
+	KeepFor       time.Duration // time for which entries are kept; default for ever
 
-	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
-	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
+	CheckEvery time.Duration // interval of checks for due snapshots; default a minute
+	PruneEvery time.Duration // interval of pruning history; default an hour
 }
 
 // Validate checks p and fills in the defaults.
@@ -69,9 +69,8 @@ func (p *Policy) Validate() error {
 	return nil
 }
 
-// Keeper looks after the collections of a store: it takes the snapshots that are due, has extensions do what they have
-// to, gives up the history that need not be kept, and publishes records again that are offered in other formats. It is
-// safe for concurrent use.
+// Keeper maintains the collections of a store: it takes due snapshots, runs the tasks of extensions, prunes history,
+// and republishes records whose offered formats have changed. It is safe for concurrent use.
 type Keeper struct {
 	Config
 	Changes    Changes // when collections were changed, by requests too
@@ -80,16 +79,16 @@ type Keeper struct {
 	looked     string // the collection that was looked after last in its turn
 }
 
-// Task is what an extension does for collections.
+// Task is the work of an extension for collections.
 type Task struct {
-	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot
-	// was taken; before history is given up.
+	// KeepUp does the due work for a collection, or with anyway all of it. It is called after each change and each
+	// snapshot, before history is pruned.
 	KeepUp func(ctx context.Context, name string, anyway bool) error
-	// Sweep removes what is kept of collections that are not there any more.
+	// Sweep removes the extension's data of removed collections.
 	Sweep func(ctx context.Context) error
 }
 
-// Config is what a Keeper works with.
+// Config has the settings of a Keeper.
 type Config struct {
 	Policy
 	Store  Store
@@ -97,7 +96,7 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// New returns a keeper that waits for Start, and for what is changed.
+// New returns a keeper, which works after Start.
 func New(c Config) *Keeper {
 	k := &Keeper{Config: c}
 	k.Changes.init(c.Store, c.Now)
@@ -105,7 +104,7 @@ func New(c Config) *Keeper {
 	return k
 }
 
-// Do has a task done, too. It comes before Start.
+// Do adds a task. It must be called before Start.
 func (k *Keeper) Do(t Task) { k.also = append(k.also, t) }
 
 // Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the keeper
@@ -114,7 +113,7 @@ func (k *Keeper) Run(job func(context.Context)) (begun bool) {
 	return k.background.begin(func() { job(k.background.ctx) })
 }
 
-// Close stops what runs in the background and waits for it. Nothing begins after that.
+// Close stops the background work and waits for it. No work starts after that.
 func (k *Keeper) Close() { k.background.close() }
 
 // Start looks after the collections in the background: now, since a crash may

@@ -6,9 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// ReplaceLost takes snapshots off the list whose files are missing or damaged, so that nobody is
-// led to them, and where there were any has one taken in the background. taken is closed when
-// that has been tried.
+// ReplaceLost removes snapshots with missing or damaged files from the list, so that no link leads to them, and then
+// takes a new one in the background. taken is closed after that attempt.
 func (k *Keeper) ReplaceLost(ctx context.Context, name string) (taken <-chan struct{}, err error) {
 	done := make(chan struct{})
 	dropped, err := k.Store.DropLostSnapshots(ctx, name)
@@ -36,8 +35,8 @@ func (k *Keeper) ReplaceLost(ctx context.Context, name string) (taken <-chan str
 	return done, nil
 }
 
-// replaceAllLost does so for all collections, before anything is served. A full disk keeps
-// nobody from reading: there it is tried again when the collections are looked after.
+// replaceAllLost calls ReplaceLost for all collections, before anything is served. A full disk does not prevent
+// reading: it is tried again when the collections are maintained.
 func (k *Keeper) replaceAllLost(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := 0; i < len(all) && err == nil; i++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// TakeSnapshot takes a snapshot of the collection, one at a time. Where nothing
-// has changed since the newest, it is that one, and taken is false.
+// TakeSnapshot takes a snapshot of the collection, one at a time. If nothing has changed since the newest one, it
+// returns that one, and taken is false.
 func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Snapshot, taken bool, err error) {
 	done, err := k.background.taking.Lock(ctx, name, nil)
 	if err != nil {
@@ -39,13 +39,12 @@ func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Sna
 	return snap, taken || snap.Seq > newest, nil
 }
 
-// Retention returns what is to be kept of the history of a collection.
+// Retention returns the retention of the history of a collection.
 func (k *Keeper) Retention(c *store.Collection) store.Retention {
 	return store.Retention{Entries: cmp.Or(c.KeepEntries, k.KeepEntries), For: cmp.Or(c.KeepFor, k.KeepFor)}
 }
 
-// Prunable returns what is to be kept of the collection's history, and how many
-// entries that leaves to give up now.
+// Prunable returns the retention of the collection's history, and the number of entries that would be pruned now.
 func (k *Keeper) Prunable(ctx context.Context, name string) (keep store.Retention, entries uint64, err error) {
 	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
 		keep = k.Retention(&v.Collection)
@@ -55,13 +54,13 @@ func (k *Keeper) Prunable(ctx context.Context, name string) (keep store.Retentio
 	return keep, entries, err
 }
 
-// Prune gives up what need not be kept of the collection's history.
+// Prune removes the entries of the collection's history that need not be kept.
 func (k *Keeper) Prune(ctx context.Context, name string) (entries uint64, err error) {
 	keep, entries, err := k.Prunable(ctx, name)
 	if err != nil || entries == 0 {
 		return 0, err
 	}
-	if err := k.doTasks(ctx, name, false); err != nil { // extensions may need what goes
+	if err := k.doTasks(ctx, name, false); err != nil { // extensions may need the entries to be removed
 		return 0, err
 	}
 	changed := k.Changes.Begin(name)
