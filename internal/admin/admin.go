@@ -1,8 +1,7 @@
-// Package admin asks a running server, over HTTP, to publish, to change settings
-// and to clean up: what the commands of tmshare-server do from outside.
+// Package admin sends requests to a running server over HTTP: to publish, to change settings and to clean up. The
+// commands of tmshare-server use it.
 //
-// It is the server's own tool and builds the server's addresses itself, so that
-// it works under an address other than the public one, such as that of the
+// It builds the server's URLs itself, so that it works under an address other than the public one, such as that of the
 // machine itself. Subscribers follow links instead.
 package admin
 
@@ -36,8 +35,7 @@ type Client struct {
 	http  *http.Client
 }
 
-// New returns a client for the server at an address. token is the bearer token
-// that is sent, "" for none.
+// New returns a client for the server at an address. It sends the bearer token; "": none.
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
@@ -53,21 +51,21 @@ func New(address, token string) (*Client, error) {
 		token: token,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),
-			// A redirected PUT would go on as a GET (RFC 9110 §15.4.3, 302 Found),
-			// and its success would be taken for that of the PUT.
+			// A redirected PUT would become a GET (RFC 9110 §15.4.3, 302 Found), and its success would look like that
+			// of the PUT.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// Trust has a client trust what an authority in a file has signed, besides those of this machine. "" adds none.
+// Trust makes the client trust an authority in a file, besides those of this machine; "": none.
 func (c *Client) Trust(file string) (err error) {
 	c.http, err = fetch.Trusting(c.http, file)
 	return err
 }
 
-// CheckName returns an error for what is no name of a collection, given by flag, or "" by an argument. Where it is an
-// address, the error has the right form.
+// CheckName returns an error for an invalid name of a collection, given by flag, or "" by an argument. For an address,
+// the error has the right form.
 func CheckName(flag, given string) error {
 	if !strings.Contains(given, "://") {
 		return store.ValidateName(given)
@@ -78,7 +76,7 @@ func CheckName(flag, given string) error {
 	return fmt.Errorf("%s is an address: write %s%s --server %s", given, flag, cmp.Or(name, "NAME"), server)
 }
 
-// Refusal is an answer that is no success: what the server says of it.
+// Refusal is the error for an answer without success, with the server's problem.
 type Refusal struct {
 	problems.Problem
 	ofDocument bool // a document was sent
@@ -135,13 +133,13 @@ func (r *Refusal) Outcome() int {
 	case r.ofDocument && (r.Status == http.StatusUnprocessableEntity || strings.Contains(r.Detail, formats.Unread)),
 		r.Status == http.StatusUnsupportedMediaType:
 		return cli.BrokenInput
-	case r.Status == http.StatusUnprocessableEntity, !r.ofDocument && r.Status == http.StatusBadRequest: // what is given
+	case r.Status == http.StatusUnprocessableEntity, !r.ofDocument && r.Status == http.StatusBadRequest: // bad input
 		return cli.Usage
 	}
 	return cli.Failed
 }
 
-// request is what is asked of the server.
+// request is a request to the server.
 type request struct {
 	method string
 	path   string // below the server's address, escaped
@@ -151,13 +149,13 @@ type request struct {
 	Write
 }
 
-// Write says on which conditions the server is to change a collection.
+// Write holds the conditions and the attribution of a change.
 type Write struct {
 	IfMatch   string       // only from the state with this ETag
 	MaxDelete losses.Limit // of a whole version; the zero value leaves the choice to the server
-	DryRun    bool         // change nothing, and answer what would change
+	DryRun    bool         // change nothing, and return the possible changes
 
-	Author, Message string // who makes the change, and why; "" leaves the author to the token
+	Author, Message string // author and reason of the change; "" leaves the author to the token
 }
 
 // send sends a request. Where the answer is no success, it is a [*Refusal].
@@ -238,7 +236,7 @@ func (c *Client) refusal(res *http.Response) *Refusal {
 	return r
 }
 
-// ask sends a request whose answer is JSON, and returns the answer's status.
+// ask sends a request, decodes its JSON answer, and returns the status.
 func (c *Client) ask(ctx context.Context, r request, answer any) (status int, err error) {
 	r.accept = "application/json"
 	res, err := c.send(ctx, r)
@@ -251,7 +249,7 @@ func (c *Client) ask(ctx context.Context, r request, answer any) (status int, er
 	})
 }
 
-// isMissing reports whether the server says that there is no such thing.
+// isMissing reports whether the error is a 404 of the server.
 func isMissing(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && (r.Status == http.StatusNotFound || r.Status == http.StatusGone)

@@ -22,8 +22,7 @@ type Collection struct {
 	Summary string `json:"summary"`
 	Updated string `json:"updated"` // the time of its last change
 	Address string `json:"address"` // the public one
-	// Condition says in what way it is not as it should be, in two words; the summary then says what to do. "" for
-	// none.
+	// Condition names a problem of the collection in two words; the summary then has the remedy. "": no problem.
 	Condition string `json:"condition,omitempty"`
 	// Former are the names that it had and that lead to it.
 	Former []string `json:"former,omitempty"`
@@ -93,8 +92,7 @@ type Change map[string]any
 // settingsType is the media type of settings.
 const settingsType = "application/json"
 
-// Put changes the settings of a collection, or creates it, empty, if there is
-// none.
+// Put changes the settings of a collection, or creates an empty one if it does not exist.
 func (c *Client) Put(ctx context.Context, name string, change Change,
 	ifMatch string) (s server.CollectionSettings, created bool, err error) {
 	if change == nil {
@@ -110,7 +108,7 @@ func (c *Client) Put(ctx context.Context, name string, change Change,
 	return s, status == http.StatusCreated, err
 }
 
-// Delete removes a collection and its history. The message of w says why.
+// Delete removes a collection and its history. The message of w is the reason.
 func (c *Client) Delete(ctx context.Context, name string, w Write) (*publish.Published, error) {
 	var p publish.Published
 	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), Write: w}, &p)
@@ -143,8 +141,7 @@ func (c *Client) TakeSnapshot(ctx context.Context, name string) (snap *server.Ta
 	return snap, status == http.StatusCreated, err
 }
 
-// Prune has the server give up now what need not be kept of the history, or, in a
-// dry run, count it.
+// Prune removes the history that need not be kept, or, in a dry run, counts it.
 func (c *Client) Prune(ctx context.Context, name string, dryRun bool) (*server.Pruned, error) {
 	var p server.Pruned
 	_, err := c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/gc", Write: Write{DryRun: dryRun}}, &p)

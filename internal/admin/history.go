@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Query says which changes of a collection are asked for.
+// Query selects changes of a collection.
 type Query struct {
 	SI    string    // of a topic; "": all topics
 	Since time.Time // not before this time
@@ -22,7 +22,7 @@ type Query struct {
 	Words bool      // with the differences
 
 	Commits bool   // in place of the changes
-	Author  string // only what is by this author; "": all
+	Author  string // only changes by this author; "": all
 	Before  uint64 // sequence of an entry before which to begin; 0: with the newest
 
 	Languages titles.Languages // in which topics are called, the best first
@@ -107,7 +107,7 @@ func (c *Client) copy(ctx context.Context, r request, w io.Writer) error {
 	return err
 }
 
-// atQuery returns a query that asks for what was at a time, unless that is zero.
+// atQuery adds a time in the past to a query, unless that is zero.
 func atQuery(query url.Values, at time.Time) url.Values {
 	if !at.IsZero() {
 		if query == nil {
@@ -118,12 +118,12 @@ func atQuery(query url.Values, at time.Time) url.Values {
 	return query
 }
 
-// RevertTopic makes a topic what it was at a time.
+// RevertTopic restores a topic to its version at a time.
 func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time, w Write) (*publish.Published, error) {
 	return c.revert(ctx, name, url.Values{"si": {si}, "to": {to.Format(time.RFC3339Nano)}}, w)
 }
 
-// RevertCommit takes back what a commit has changed; with force it does so even where some of that must stay.
+// RevertCommit undoes the changes of a commit; with force even if some of them must remain.
 func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool,
 	w Write) (*publish.Published, error) {
 	query := url.Values{"commit": {strconv.FormatUint(commit, 10)}}

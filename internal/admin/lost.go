@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 )
 
-// unanswered says of a request that got no answer, or not all of it, what has become of it, and what to do.
+// unanswered is the error for a request without a complete answer. It says whether the change was made, and what to do.
 func (c *Client) unanswered(r *request, err error) error {
 	return &cli.ExitError{Code: cli.Unreachable, Err: c.lost(r, err)}
 }
@@ -38,8 +38,8 @@ func (c *Client) lost(r *request, err error) error {
 		"If it was nothing, check that the server runs, and try again", c.addr, err, r.shownBy())
 }
 
-// read reads the body of an answer by into. Its error says whether the connection has failed, or the answer is none of
-// this server.
+// read reads the body of an answer by into. Its error distinguishes a failed connection from an answer of another
+// program.
 func (c *Client) read(r *request, res *http.Response, into func(io.Reader) error) error {
 	body := &noticed{Reader: res.Body}
 	err := into(body)

@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 )
 
-// Document is what a request sends.
+// Document is the body of a request.
 type Document struct {
 	Reader io.Reader
 	Size   int64 // in bytes; 0: not known
@@ -55,16 +55,16 @@ func InFormat(f *formats.Format, r io.Reader, size int64) *Document {
 	return &Document{Reader: b, Size: size, mediaType: mediaType, gzipped: bytes.Equal(magic, []byte{0x1F, 0x8B})}
 }
 
-// Import says how a document becomes a collection. The empty Title, Summary and
-// SP leave the choice to the server, or leave what is there.
+// Import has the options for publishing a document as a collection. With empty Title, Summary and SP, the server
+// chooses them, or keeps the present ones.
 type Import struct {
 	Name, Title, Summary string
 	SP                   string // source locator prefix; fixed when the collection is created
-	Create               bool   // make the collection if there is none
+	Create               bool   // create a missing collection
 	Write
 }
 
-// Imported is what became of an [Import].
+// Imported is the result of an [Import].
 type Imported struct {
 	publish.Published
 	Created bool `json:"created"` // there was no such collection before
@@ -108,8 +108,8 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 	return &Imported{Published: *p}, nil
 }
 
-// previewNew says what the first version of a collection that is not there yet would
-// publish. A document that is merged here asks for the prefix first.
+// previewNew returns the possible changes of the first version of a missing collection. A document that is merged here
+// asks for the prefix first.
 func (c *Client) previewNew(ctx context.Context, im Import, doc *Document) (*Imported, error) {
 	preview := func(body *Document) (*publish.Published, error) {
 		r := request{method: http.MethodPut, path: mapPath(im.Name), body: body, Write: im.Write}
@@ -170,8 +170,8 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 		return &Imported{Published: *p, Created: created}, nil
 	}
 	if created {
-		// Refused or interrupted: in either case nothing must be left of it. If
-		// somebody else has published meanwhile, the ETag is another.
+		// Refused or interrupted: in either case remove the collection. If others have published meanwhile, the ETag
+		// differs.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if _, stays := c.Delete(ctx, im.Name, Write{IfMatch: tag}); stays != nil {
@@ -181,9 +181,8 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 	return nil, err
 }
 
-// PutTopics publishes what a document says of some topics. topics are subject
-// identifiers of topics in it that are published even if it says nothing of them
-// but their identifiers.
+// PutTopics publishes the statements of a document about some topics. topics are subject identifiers of topics that are
+// published even if the document has only their identifiers.
 func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document,
 	w Write) (*publish.Published, error) {
 	r := request{method: http.MethodPost, path: mapPath(name) + "/topics", body: doc, Write: w}
@@ -208,11 +207,11 @@ func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*pu
 	return c.publish(ctx, request{method: http.MethodDelete, path: at, Write: w})
 }
 
-// TopicForm says how a topic is wanted.
+// TopicForm selects the form of a topic.
 type TopicForm struct {
 	Extension string    // of the form, such as ".xtm21"
 	At        time.Time // as it was then; zero: now
-	Claims    bool      // with the item identifiers of those who assert its statements
+	Claims    bool      // with the item identifiers of the sources of its statements
 }
 
 // Topic writes the fragment of a topic to w.
@@ -228,8 +227,8 @@ func (c *Client) Topic(ctx context.Context, name, si string, form TopicForm, w i
 	return c.copy(ctx, request{method: http.MethodGet, path: path + form.Extension, query: query, accept: "*/*"}, w)
 }
 
-// topicPath finds the address of a topic, or of one that was there at a time that is not zero. The server leads to its
-// public one, whose last part is the topic's key.
+// topicPath returns the address of a topic, or of its version at a time that is not zero. The server redirects to the
+// public address, whose last part is the topic's key.
 func (c *Client) topicPath(ctx context.Context, name, si string, at time.Time) (string, error) {
 	find := mapPath(name) + "/topics"
 	res, err := c.send(ctx, request{method: http.MethodGet, path: find, query: atQuery(url.Values{"si": {si}}, at)})

@@ -1,5 +1,5 @@
-// Package checkpoint has the signed statements of how far the change log of a collection has come. Who keeps one can
-// tell whether what a server shows later is the same log, or one that was rewritten or forked.
+// Package checkpoint has the signed statements about the length and the content of a collection's change log. A reader
+// of one can check whether a later log of the server continues it, or was rewritten or forked.
 //
 // The log is a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees) whose leaves are the entries. A checkpoint is a signed
 // note (golang.org/x/mod/sumdb/note) with Ed25519. docs/checkpoints.md specifies both to the byte.
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Checkpoint is what is signed.
+// Checkpoint is the signed statement.
 type Checkpoint struct {
 	Origin string    // the source locator prefix of the collection
-	Size   int64     // how many entries the log has
+	Size   int64     // number of entries of the log
 	Root   tlog.Hash // of the tree of these entries
 	Digest string    // the text of the state digest after the last one
 }
@@ -27,7 +27,7 @@ type Checkpoint struct {
 // digestLine begins the line with the state digest.
 const digestLine = "digest "
 
-// text returns what is signed.
+// text returns the text to sign.
 func (c *Checkpoint) text() string {
 	return fmt.Sprintf("%s\n%d\n%s\n%s%s\n", c.Origin, c.Size, c.Root, digestLine, c.Digest)
 }
@@ -63,7 +63,7 @@ func (c *Checkpoint) Sign(k *Key) (string, error) {
 // Note returns a signed note as it was signed: documents that carry it may end it with other white space.
 func Note(carried string) string { return strings.TrimSpace(carried) + "\n" }
 
-// Open returns what a signed note says, if the owner of a public key has signed it.
+// Open returns the checkpoint in a signed note, if the owner of a public key has signed it.
 func Open(signed, public string) (*Checkpoint, error) {
 	verifier, err := note.NewVerifier(public)
 	if err != nil {
@@ -85,8 +85,8 @@ func Open(signed, public string) (*Checkpoint, error) {
 	return parse(n.Text)
 }
 
-// Leaf returns the bytes of the leaf of an entry: what the feed shows of it. An entry that was given up before the log
-// was signed has a leaf without bytes.
+// Leaf returns the bytes of the leaf of an entry: its data in the feed. An entry that was pruned before the log was
+// signed has a leaf without bytes.
 func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) []byte {
 	state := "live"
 	switch {
@@ -99,8 +99,8 @@ func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) 
 		topicSI, digest)
 }
 
-// Follows checks that the log of c goes on from the one of an earlier checkpoint: proof is what the server answers to
-// that. It is needed where both have entries and c has more. The error is a [*ForkError], which lacks the notes.
+// Follows checks that the log of c continues the one of an earlier checkpoint: proof is the server's consistency proof.
+// It is needed if both have entries and c has more. The error is a [*ForkError] without the notes.
 func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 	switch {
 	case c.Origin != earlier.Origin:
@@ -129,10 +129,10 @@ func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 	return nil
 }
 
-// ForkError says why a checkpoint is not accepted.
+// ForkError is the error for a checkpoint that is not accepted.
 type ForkError struct {
 	Reason        string
-	Known, Stated string // the signed notes: the last one that was accepted, and what the server states now; "" for none
+	Known, Stated string // the signed notes: the last accepted one, and the server's present one; "" for none
 }
 
 func (e *ForkError) Error() string {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Key is what checkpoints are signed with.
+// Key is a key for signing checkpoints.
 type Key struct {
 	Path   string // of the file
 	Public string // the text of the public key
@@ -23,8 +23,8 @@ type Key struct {
 // maxKeyFile is the size in bytes of the largest file that is read as one.
 const maxKeyFile = 4 << 10
 
-// GenerateKey writes a new key file that its owner alone can read, and returns the key. The name says in each
-// checkpoint who has signed. It has no white space and no "+". A file that is there already is kept, and is an error.
+// GenerateKey writes a new key file that only its owner can read, and returns the key. The name identifies the signer
+// in each checkpoint. It has no white space and no "+". An existing file is an error, and is kept.
 func GenerateKey(path, name string) (*Key, error) {
 	if name == "" || strings.ContainsAny(name, "+") || len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name {
 		return nil, fmt.Errorf("%q cannot be the name of a key: use one word without \"+\", such as the name of your server",
@@ -54,7 +54,7 @@ func ReadKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // a pipe would be waited for
+	if !info.Mode().IsRegular() { // reading a pipe would block
 		return nil, fmt.Errorf("%s is no file", path)
 	}
 	f, err := os.Open(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// app is what the commands of tmshare-client share, beside what those of extensions have too.
+// app is the common part of the commands of tmshare-client, besides that of all commands.
 type app struct {
 	*extension.App
 	extension.Doubts
@@ -35,7 +35,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		a.sync(), a.status(), a.verify(), a.export(), a.topic(), a.edit())...)
 	root.AddCommand(cli.In(cli.Back, a.log())...)
 	root.AddCommand(cli.In(cli.Operations, a.replace(), a.retry(), a.forget(), a.source(), a.trust(), a.check())...)
-	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
+	if a.Held == nil { // commands that open the store themselves, or use none, are not executed for others
 		root.AddCommand(cli.In(cli.Everyday, a.watch())...)
 		root.AddCommand(cli.In(cli.Operations, a.version())...)
 	}
@@ -94,7 +94,7 @@ func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 }
 
 // Follow returns the watcher that keeps the subscriptions of a store up to date, later ones too. Commands that change
-// one wait for a round of it. c says how its rounds are, and has the log of them.
+// one wait for a round of it. c has the settings and the logger of rounds.
 func Follow(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watcher, error) {
 	done := o.Done
 	o.Done = func(name string, r *client.Round, err error) {

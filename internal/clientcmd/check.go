@@ -82,7 +82,7 @@ so that a backup is needed.` + cli.Exits(cli.Differs),
 	return cmd
 }
 
-// tellChecked says how a check has ended.
+// tellChecked prints the result of a check.
 func (a *app) tellChecked(c *checked) error {
 	repaired, repairable := 0, 0
 	for _, f := range c.Findings {

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// commits lists the commits of a collection of the store: of local statements, a replica, or what a server publishes.
+// commits lists the commits of a collection of the store: of local statements, a replica, or a published collection.
 func (a *app) commits(ctx context.Context, name string, q history.Query) (list *history.List, err error) {
 	q.Commits = true
 	if q.Limit == 0 {
@@ -58,7 +58,7 @@ func WriteAttribution(w io.Writer, author, note string) {
 	fmt.Fprintln(w)
 }
 
-// Printable replaces what a terminal might take for a command.
+// Printable replaces control characters that a terminal might interpret.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

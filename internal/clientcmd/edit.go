@@ -33,7 +33,7 @@ What others say and you do not want to see, you can reject: see "edit reject --h
 	return cmd
 }
 
-// oneOf makes the body of a command that does nothing by itself.
+// oneOf makes the body of a command that only has subcommands.
 func oneOf(what, names string) func(*cobra.Command, []string) error {
 	return func(*cobra.Command, []string) error { return cli.UsageError(fmt.Errorf("say %s: %s", what, names)) }
 }
@@ -96,10 +96,9 @@ func (a *app) local() local.Statements {
 	return local.Statements{Store: a.DB, Author: cli.LocalAuthor()}
 }
 
-// stated says what adding or removing one statement did, unless it failed: the name of the command is what was added or
-// removed.
+// stated prints the result of adding or removing one statement, whose kind is the name of the command, or returns err.
 func (a *app) stated(e *local.Edit, err error) error {
-	if _, refused := errors.AsType[*xtm.EncodeError](err); refused { // what the command line says
+	if _, refused := errors.AsType[*xtm.EncodeError](err); refused { // an invalid command line
 		return cli.UsageError(err)
 	}
 	if err != nil || e.Added+e.Updated+e.Deleted == 0 {
@@ -109,7 +108,7 @@ func (a *app) stated(e *local.Edit, err error) error {
 	return a.Tell(e, "local: 1 %s %s", a.Command.Name(), done)
 }
 
-// edited says what a change of many topics did, unless it failed.
+// edited prints the result of a change of many topics, or returns err.
 func (a *app) edited(e *local.Edit, err error) error {
 	if err != nil {
 		return err

@@ -172,7 +172,7 @@ func (a *app) unrejectNamed(ctx context.Context, r *rejecting, n reject.Named) e
 	return a.tellRejections(chosen, "shown again", nil)
 }
 
-// chosen returns the claims of the sources that are named, or of the only one there is beside the node's own.
+// chosen returns the claims of the named sources, or of the only source besides the node's own statements.
 func (a *app) chosen(ctx context.Context, found []reject.Found, sources []string) (chosen []reject.Found, err error) {
 	for _, name := range sources {
 		own, err := a.DB.Collections(ctx)
@@ -206,7 +206,7 @@ func (a *app) chosen(ctx context.Context, found []reject.Found, sources []string
 	return chosen, nil
 }
 
-// ownStatement is the error that what is to be rejected is not said by the sources that are meant.
+// ownStatement is the error for a rejection of a statement that the chosen sources do not make.
 func ownStatement(found []reject.Found) error {
 	for _, f := range found {
 		switch {
@@ -222,7 +222,7 @@ func ownStatement(found []reject.Found) error {
 		found[0].Source)
 }
 
-// notStated is the error that no source states what is named. near are claims that differ in little.
+// notStated is the error for a statement of no source. near are similar claims.
 func notStated(near []reject.Found) error {
 	if len(near) == 0 {
 		return errors.New("no source says so. \"tmshare-client topic TOPIC\" shows what the sources say")
@@ -321,7 +321,7 @@ func (a *app) rejections() *cobra.Command {
 	}
 }
 
-// noLonger says of a rejection that it has no effect.
+// noLonger returns a remark for a rejection without effect.
 func noLonger(stated bool) string {
 	if stated {
 		return ""

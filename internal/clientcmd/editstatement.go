@@ -28,10 +28,10 @@ func (st *statement) flags(cmd *cobra.Command, typ, datatype bool) {
 		cmd.Flags().StringVar(&st.datatype, "datatype", "", "`IRI` of its datatype (default: that of strings)")
 	}
 	cmd.Flags().StringArrayVar(&st.scope, "scope", nil, "a theme of its scope, by subject `identifier` (repeatable)")
-	cli.CommandLineOnly(cmd.Flags()) // what a statement says is no setting
+	cli.CommandLineOnly(cmd.Flags()) // statements are no settings
 }
 
-// in returns the topics of a map that stand for type and scope.
+// in returns the topics of a map for type and scope.
 func (st *statement) in(ctx context.Context, a *app,
 	tm *tmdm.TopicMap) (typ *tmdm.Topic, scope []*tmdm.Topic, err error) {
 	if st.typ != "" {
@@ -184,7 +184,7 @@ func (a *app) remove() *cobra.Command {
 	return cmd
 }
 
-// removeIdentifier takes from a topic the identifier that somebody means by an IRI, and reports whether it was there.
+// removeIdentifier removes the identifier meant by an IRI from a topic, and reports whether it was there.
 func removeIdentifier(t *tmdm.Topic, given string) (was bool, err error) {
 	meant, err := tmdm.Named(given)
 	if err != nil {
@@ -227,8 +227,8 @@ func sameScope(c tmdm.Scoped, scope []*tmdm.Topic) bool {
 type editing struct {
 	*tmdm.TopicMap
 	topic           *tmdm.Topic
-	subject, given  string      // the arguments: what names the topic, and the rest
-	typ             *tmdm.Topic // nil: none is given
+	subject, given  string      // the arguments: an identifier of the topic, and the rest
+	typ             *tmdm.Topic // nil: not given
 	scope           []*tmdm.Topic
 	value, datatype string // given, where it is a value that has a datatype
 }

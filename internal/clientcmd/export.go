@@ -81,8 +81,8 @@ ending .gz gzips it.`,
 	return cmd
 }
 
-// FormatFlag adds the flag that says in which format a map is written to a file, or to standard output. It returns what
-// says the format for the arguments of the command that are left: the file, or none.
+// FormatFlag adds the flag for the format of an exported map. It returns a function that determines the format from the
+// remaining arguments of the command: the file, or none.
 func FormatFlag(known formats.Registry, fl *pflag.FlagSet) func(file []string) (*formats.Format, error) {
 	var named string
 	fl.StringVar(&named, "format", "", "`format`: "+known.All().String()+" (default: by the ending of FILE, else "+

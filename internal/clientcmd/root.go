@@ -20,10 +20,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Main runs the command line of this process, with extensions that are made anew for each command line. It returns the
-// exit code.
+// Main runs the command line of this process, with new extensions for each command line. It returns the exit code.
 func Main(all func() []extension.Extension) int {
-	log.SetOutput(io.Discard) // net/http says there that a server has sent more than it announced
+	log.SetOutput(io.Discard) // net/http logs there that a server has sent more than it announced
 	return Executing(all)(context.Background(), control.Local(program, os.Args[1:]), nil)
 }
 
@@ -85,7 +84,7 @@ func ServerCommands(shared *extension.App) []*cobra.Command {
 	return append(a.Commands(), cli.In(cli.Operations, a.OnFolder(a.check()), a.version())...)
 }
 
-// version says what a program is.
+// version prints the version of a program.
 func (a *app) version() *cobra.Command {
 	formats := []cli.Format{{Key: "dataFolder", Title: "data folders format", Version: keys.FormatVersion}}
 	for _, e := range a.Extensions {

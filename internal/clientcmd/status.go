@@ -155,8 +155,8 @@ func (a *app) printLines(list []status.Status) {
 	a.Printf("%s", b.String())
 }
 
-// printDependents prints a line for each that somebody must look after, or, with --verbose, all that is known. Where
-// sources are named, it is of those of these.
+// printDependents prints a line for each that needs attention, or, with --verbose, all facts. If names are given, it
+// prints only those of these sources.
 func (a *app) printDependents(all []store.Dependent, names []string) {
 	for _, d := range all {
 		switch {
@@ -214,13 +214,13 @@ func countTopics(n int) string {
 	return fmt.Sprintf("%d topics", n)
 }
 
-// inQuarantine is the end of a command that has found, or left, what is listed.
+// inQuarantine returns the result of a command after which the listed topics are in quarantine.
 func (a *app) inQuarantine(list []string) error {
 	if len(list) == 0 {
 		return nil
 	}
 	end := &cli.ExitError{Code: cli.Quarantined}
-	if a.Quiet && !a.JSON { // nothing else has said it
+	if a.Quiet && !a.JSON { // nothing was printed
 		end.Err = fmt.Errorf("%s", strings.Join(list, "; "))
 	}
 	return end

@@ -129,7 +129,7 @@ const (
 		"a token is shown to no other server for it"
 )
 
-// subscribing makes the body of a command that subscribes. say returns the message about the subscription.
+// subscribing makes the body of a command that subscribes. say prints the message about the subscription.
 func (a *app) subscribing(o *client.SubscribeOptions,
 	say func(*store.Subscription)) func(*cobra.Command, []string) error {
 	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
@@ -151,7 +151,7 @@ func (a *app) subscribing(o *client.SubscribeOptions,
 	})
 }
 
-// strictly returns what the command line says of how XTM is read, nil where it says nothing.
+// strictly returns the flag for strict reading of XTM, or nil if it is not on the command line.
 func (a *app) strictly() *bool {
 	if cli.OnCommandLine(a.Command.Flags(), "strict") {
 		return &a.Strict

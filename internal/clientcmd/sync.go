@@ -73,14 +73,12 @@ complete. Other sources are not touched.` + exitsOfRounds,
 // exitsOfRounds is in the help of commands that do rounds.
 var exitsOfRounds = cli.Exits(cli.Quarantined, cli.Differs, cli.Unreachable)
 
-// GCPercent is how much garbage (GOGC) there may be beside what is in use, where
-// nobody has set it, in a process that loads snapshots: of the database's buffers
-// much is garbage soon. Commands that hold a whole map leave it as it is: they
-// need more memory in any case, and it would cost them more time.
+// GCPercent is the default of GOGC, unless it is set, in a process that loads snapshots: much of the database's buffers
+// becomes garbage soon. Commands that hold a whole map do not change it: they need more memory in any case, and it
+// would make them slower.
 const GCPercent = 50
 
-// spareMemory is for commands of this process, not for those that it executes for
-// others.
+// spareMemory sets it for commands of this process, not for those executed for other processes.
 func (a *app) spareMemory(*cobra.Command, []string) {
 	if a.Held == nil && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(GCPercent)
@@ -151,7 +149,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	return a.inQuarantine(quarantined)
 }
 
-// advice says what a person can do about the doubt of a subscription.
+// advice returns what to do about the doubt of a subscription.
 func advice(name string, d *follow.Doubt) string {
 	return d.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client sync %s %s\"", name, flag) })
 }

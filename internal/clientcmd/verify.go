@@ -76,7 +76,7 @@ With exit code 3 they are equal, but something is in quarantine.` + exitsOfRound
 				return a.inQuarantine(quarantined)
 			}
 			exit := &cli.ExitError{Code: cli.Differs}
-			if a.Quiet { // nothing else has said it
+			if a.Quiet { // nothing was printed
 				exit.Err = fmt.Errorf("different from the server's map: %s", strings.Join(different, ", "))
 			}
 			return exit
@@ -87,10 +87,10 @@ With exit code 3 they are equal, but something is in quarantine.` + exitsOfRound
 	return command
 }
 
-// maxDifferences is how many topics a verdict for people lists.
+// maxDifferences is the maximum number of topics that the result lists for people.
 const maxDifferences = 50
 
-// inRDF reports whether a subscription asks for RDF alone: then the copy lacks what RDF cannot carry.
+// inRDF reports whether a subscription requests only RDF: then the copy lacks what RDF cannot express.
 func (a *app) inRDF(ctx context.Context, name string) bool {
 	s, err := a.client.Subscription(ctx, name)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/systemd"
 )
 
-// Jitter is by which fraction the times between rounds vary, unless somebody says otherwise.
+// Jitter is the default fraction by which the times between rounds vary.
 const Jitter = 0.1
 
 // watching are the flags of watch.
@@ -78,7 +78,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 	return cmd
 }
 
-// keepWatch opens the store and watches until a signal says to stop.
+// keepWatch opens the store and watches until a signal stops it.
 func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -183,7 +183,7 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 	fields := func(more ...any) []any {
 		all := append([]any{"source", name}, more...)
-		if r.Mark.IsZero() { // of an empty source, or one whose times are all to come
+		if r.Mark.IsZero() { // of an empty source, or one with only future times
 			return all
 		}
 		return append(all, "mark", feeds.FormatTime(r.Mark))

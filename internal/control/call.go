@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// ErrNobody says that no process takes commands for a data folder.
+// ErrNobody is the error if no process accepts commands for a data folder.
 var ErrNobody = errors.New("no process serves the data folder")
 
-// Call has the process that holds dir execute r, and returns the exit code. What
-// the command prints goes to r.Stdout and r.Stderr, and what it reads comes from
-// r.Stdin. When ctx ends the command is interrupted there, and has the last word.
-// A command whose output cannot be written is not interrupted: the error is told when it has ended.
+// Call makes the process that holds dir execute r, and returns the exit code. The output of the command goes to
+// r.Stdout and r.Stderr, and its input comes from r.Stdin. When ctx ends, the command is interrupted there, and its
+// last output is read. A failure to write the output does not interrupt the command: the error is returned when it has
+// ended.
 func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	conn, who, err := dial(dir)
 	if err != nil {
@@ -76,11 +76,10 @@ func answer(out *output, stdin io.Reader) {
 	for n == 0 && err == nil {
 		n, err = stdin.Read(b)
 	}
-	_ = out.write(frameStdin, b[:n]) // to nobody, perhaps: the other side shows
+	_ = out.write(frameStdin, b[:n]) // if it fails, reading the other side's frames fails too
 }
 
-// Holder says who serves dir: a program and its process. It is ErrNobody where
-// none does.
+// Holder returns the name of the program that serves dir, and its process. The error is ErrNobody if there is none.
 func Holder(dir string) (string, error) {
 	conn, who, err := dial(dir)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Outcome is what a command has printed, and its exit code.
+// Outcome is the output of a command, and its exit code.
 type Outcome struct {
 	Out, Err string
 	Code     int
 }
 
-// Capture lets a command be executed for what it prints. It has nothing to read, and no terminal.
+// Capture executes a command and returns its output. It has no input and no terminal.
 func (r *Request) Capture(run func() int) Outcome {
 	var out, errs limited
 	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
@@ -21,7 +21,7 @@ func (r *Request) Capture(run func() int) Outcome {
 	return Outcome{Out: out.String(), Err: errs.String(), Code: code}
 }
 
-// maxPrinted bounds what is kept of what a captured command prints.
+// maxPrinted is the maximum size in bytes of each captured output.
 const maxPrinted = 64 << 20
 
 // limited is a buffer that takes [maxPrinted] bytes.

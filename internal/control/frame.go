@@ -8,10 +8,9 @@ import (
 	"sync"
 )
 
-// The two sides send each other frames: a byte that says what it is, the length
-// of the content in four bytes, and the content.
+// The two sides exchange frames: a byte for the type, the length of the content in four bytes, and the content.
 const (
-	frameHello   = 'h' // from the holder: who it is; it will execute one request
+	frameHello   = 'h' // from the holder: its identity; it will execute one request
 	frameRequest = 'r' // from the caller
 	frameStdout  = 'o' // from the holder, as are the next three
 	frameStderr  = 'e'
@@ -23,7 +22,7 @@ const (
 // protocol is the version of all this.
 const protocol = 1
 
-// hello says who holds the data folder.
+// hello identifies the process that holds the data folder.
 type hello struct {
 	Protocol int
 	Program  string

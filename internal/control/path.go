@@ -13,9 +13,8 @@ const socketName = "control.sock"
 // zero at the end).
 const maxPath = 103
 
-// withAddress calls f with an address of the socket in dir. Where the path is
-// too long for one, that is by way of a link in the folder for temporary files:
-// only the length of what is given to the system counts.
+// withAddress calls f with an address of the socket in dir. If the path is too long for one, it uses a link in the
+// folder for temporary files, because only the length of the given path is limited.
 func withAddress(dir string, f func(address string) error) error {
 	path := filepath.Join(dir, socketName)
 	if len(path) <= maxPath {

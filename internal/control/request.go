@@ -15,15 +15,14 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Request is a command line, and what it needs of the process in which it was
-// typed.
+// Request is a command line, and the data of the process in which it was typed.
 type Request struct {
 	Program string // which begins its messages
 	Args    []string
-	Dir     string            // what relative paths are relative to
+	Dir     string            // base of relative paths
 	Env     map[string]string // the variables that begin with Prefix
 
-	// StdoutTerminal and StderrTerminal tell whether somebody looks on.
+	// StdoutTerminal and StderrTerminal state whether the outputs are terminals.
 	StdoutTerminal, StderrTerminal bool
 	// Width is the number of columns of that terminal, 0 where it is not known.
 	Width int
@@ -35,7 +34,7 @@ type Request struct {
 // Prefix begins the names of the environment variables that commands read.
 const Prefix = "TMSHARE_"
 
-// language is the variable for the languages of titles, which a locale sets where nothing else does.
+// language is the variable for the languages of titles, whose default is the locale.
 const language = Prefix + "LANG"
 
 // Local returns the request of this process, which runs program.
@@ -44,7 +43,7 @@ func Local(program string, args []string) *Request {
 		Program: program, Args: args, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())), StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	r.Dir, _ = os.Getwd() // a folder that is gone: relative paths will fail where they are used
+	r.Dir, _ = os.Getwd() // of a removed folder it is "": uses of relative paths will fail
 	for _, v := range os.Environ() {
 		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, Prefix) {
 			r.Env[name] = value
@@ -71,7 +70,7 @@ func (r *Request) Path(path string) string {
 	return filepath.Join(r.Dir, path)
 }
 
-// version names what this program was built from.
+// version returns the version of the source of this program.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -18,13 +18,12 @@ import (
 // process that holds the data folder stops.
 var ErrStopping = errors.New("the process that holds the data folder is stopping")
 
-// ErrInterrupted is the cause with which it ends because the caller wants it to,
-// or is gone.
+// ErrInterrupted is the cause with which it ends if the caller interrupts it, or has ended.
 var ErrInterrupted = errors.New("interrupted by the caller")
 
 const (
 	handshake = 10 * time.Second // for hello and request
-	lastWords = 3 * time.Second  // for what is written after ErrStopping
+	lastWords = 3 * time.Second  // for output after ErrStopping
 )
 
 // Server executes the command lines of other processes.
@@ -43,13 +42,11 @@ type Server struct {
 	running sync.WaitGroup // as many
 }
 
-// Serve listens in dir, which this process must hold, and executes what comes
-// with run, several at once. run returns the exit code; its context ends when
-// the caller is interrupted or gone, or when this process stops: context.Cause
-// tells. program is the name that callers are told.
+// Serve listens in dir, which this process must hold, and executes commands with run, concurrently. run returns the
+// exit code; its context ends when the caller is interrupted or has ended, or when this process stops, with a
+// [context.Cause]. Callers get the name program.
 //
-// The socket is open to the user of this process only. One that a killed process
-// has left is replaced.
+// Only the user of this process can connect to the socket. Serve replaces the socket of a killed process.
 func Serve(dir, program string, run func(context.Context, *Request) int) (*Server, error) {
 	return serveAs(dir, hello{Protocol: protocol, Program: program, Version: version(), PID: os.Getpid()}, run)
 }
@@ -78,15 +75,15 @@ func serveAs(dir string, h hello, run func(context.Context, *Request) int) (*Ser
 	return s, nil
 }
 
-// Busy returns how many commands of other processes are under way.
+// Busy returns the number of running commands of other processes.
 func (s *Server) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy
 }
 
-// Close takes no more requests and waits for those that are under way. When ctx
-// ends, it ends theirs with ErrStopping as the cause.
+// Close accepts no more requests and waits for running ones. When ctx ends, it cancels them with ErrStopping as the
+// cause.
 func (s *Server) Close(ctx context.Context) {
 	s.mu.Lock()
 	s.closing = true
@@ -107,7 +104,7 @@ func (s *Server) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // too many open files, say
+		if err != nil { // such as too many open files
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
@@ -140,7 +137,7 @@ func (s *Server) handle(conn net.Conn) {
 		return
 	}
 	var r Request
-	if readJSON(conn, frameRequest, &r) != nil { // nobody to tell
+	if readJSON(conn, frameRequest, &r) != nil { // the caller has ended
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -151,10 +148,10 @@ func (s *Server) handle(conn net.Conn) {
 	go func() { end(in.receive(conn)) }()
 	r.Stdin, r.Stdout, r.Stderr = in, stream{out, frameStdout}, stream{out, frameStderr}
 	code := s.execute(ctx, &r)
-	_ = out.write(frameExit, []byte(strconv.Itoa(code))) // who is gone need not know
+	_ = out.write(frameExit, []byte(strconv.Itoa(code))) // an error means that the caller has ended
 }
 
-// execute keeps the holder alive, whatever a command does.
+// execute runs a command. A panic of the command does not end this process.
 func (s *Server) execute(ctx context.Context, r *Request) (code int) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -165,8 +162,7 @@ func (s *Server) execute(ctx context.Context, r *Request) (code int) {
 	return s.run(ctx, r)
 }
 
-// input is the standard input of the caller, who is asked for it when it is
-// read.
+// input is the standard input of the caller, which is requested when it is read.
 type input struct {
 	ctx    context.Context
 	out    *output

@@ -2,8 +2,7 @@ package extsort
 
 import "cmp"
 
-// arena keeps bytes in pieces of memory without pointers, so that the collector of garbage has next to nothing to look
-// at.
+// arena keeps bytes in pieces of memory without pointers, so that the garbage collector need not scan them.
 type arena struct {
 	pieces [][]byte // most have pieceSize bytes
 	used   int      // pieces that are in use
@@ -11,13 +10,13 @@ type arena struct {
 	size   int      // bytes that were added
 }
 
-// pieceSize is how many bytes a piece has. The first ones have fewer, since most sorters have few rows.
+// pieceSize is the size of a piece in bytes. The first ones are smaller, because most sorters have few rows.
 const pieceSize, firstPiece = 64 << 10, 1 << 10
 
 // span is where bytes are in an arena.
 type span struct{ piece, begin, length uint32 }
 
-// compare tells which of two spans was added first.
+// compare orders two spans by the time of their addition.
 func (s span) compare(other span) int {
 	return cmp.Or(cmp.Compare(s.piece, other.piece), cmp.Compare(s.begin, other.begin))
 }
@@ -25,7 +24,7 @@ func (s span) compare(other span) int {
 // place is where a row is.
 type place struct{ key, value span }
 
-// perRow is what a row takes in memory besides its bytes.
+// perRow is the memory of a row in bytes, besides its content.
 const perRow = 24
 
 // add copies bytes to the arena.

@@ -18,17 +18,17 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Row is what is sorted: a value by its key.
+// Row is a value with the key by which it is sorted.
 type Row struct{ Key, Value []byte }
 
 // Sorter sorts rows by their keys, as bytes: in memory, or where they are too many for
 // that, in a file, to which it writes one sorted run after the other. It is not for
 // several goroutines at a time.
 type Sorter struct {
-	Path string // of the file, if one is needed; another one beside it begins so. Its folder is made too
+	Path string // of the file, if one is needed; a second file has this prefix. Its folder is created too
 	Most int    // bytes of memory, about
-	// Unnamed says that the file has no name once it is there, where the system can do so: nothing is left of a process
-	// that is killed.
+	// Unnamed removes the name of the file after its creation, if the system supports that, so that a killed process
+	// leaves no file.
 	Unnamed bool
 
 	rows   []place // in memory
@@ -40,21 +40,20 @@ type Sorter struct {
 	count  int     // of all rows
 
 	file *os.File // nil: all rows are in memory
-	name string   // of that: Path, or another one beside it
+	name string   // of that: Path, or that of a second file
 	runs []runEnd // in the file
 }
 
-// runEnd is where a run ends in the file, and how many rows it has.
+// runEnd is the offset of the end of a run in the file, and its number of rows.
 type runEnd struct {
 	offset int64
 	rows   int
 }
 
-// fanIn is how many runs are merged at a time. Each takes some 150 KB of memory.
+// fanIn is the number of runs merged at a time. Each needs some 150 KB of memory.
 const fanIn = 64
 
-// Add takes a row, whose key and value must not be changed any more. A value that several rows share takes its memory
-// once, where these follow each other.
+// Add adds a row, whose key and value must not be changed later. A value shared by consecutive rows is stored once.
 func (s *Sorter) Add(key, value []byte) error {
 	if len(value) == 0 || len(value) != len(s.same) || &value[0] != &s.same[0] {
 		s.same, s.at = value, s.arena.add(value)
@@ -175,7 +174,7 @@ func (s *Sorter) merged(first, last int) iter.Seq2[Row, error] {
 	}
 }
 
-// packedBlock is how many bytes of a run are packed at once.
+// packedBlock is the number of bytes of a run that are packed at once.
 const packedBlock = 64 << 10
 
 // writeRun writes the rows that are in memory to the file.
@@ -203,7 +202,7 @@ func (s *Sorter) create() (err error) {
 	s.name = s.Path
 	s.file, err = os.OpenFile(s.name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err == nil && s.Unnamed {
-		_ = os.Remove(s.name) // else it is removed in the end
+		_ = os.Remove(s.name) // otherwise it is removed by Close
 	}
 	return err
 }
@@ -261,7 +260,7 @@ func (s *Sorter) openRuns(first, last int) (runs, error) {
 	return all, nil
 }
 
-// Count returns how many rows there are.
+// Count returns the number of rows.
 func (s *Sorter) Count() int { return s.count }
 
 // Close forgets the rows and removes the file.
@@ -291,10 +290,10 @@ type run struct {
 	buffer []byte // for the next rows
 }
 
-// roomSize is for how many bytes of rows there is memory at a time.
+// roomSize is the number of bytes of rows allocated at a time.
 const roomSize = 4 << 10
 
-// take returns memory for a row, which is nobody else's.
+// take returns memory for a row, which is not shared.
 func (r *run) take(size int) []byte {
 	if size > len(r.buffer) {
 		r.buffer = make([]byte, max(size, roomSize))

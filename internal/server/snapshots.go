@@ -107,7 +107,7 @@ func noSnapshot(id string) error {
 		"there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
 }
 
-// setDigest says what the state digest of the map is.
+// setDigest sets the state digest of the map in the header.
 func setDigest(w http.ResponseWriter, v *store.View) error {
 	root, err := v.DigestNode(nil)
 	if err == nil {

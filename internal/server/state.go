@@ -11,10 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// StateTag returns a tag for what this server makes of a state of a collection,
-// so that an answer need not be made to see that it is known. The state must say
-// all that the answer at this address depends on, but for configuration and
-// program.
+// StateTag returns an ETag for the response to r that depends on a state of a collection, so that a 304 needs no
+// response to be made. The state must have all that the response depends on, except configuration and program.
 func (s *Server) StateTag(r *http.Request, state string) string {
 	b := make([]byte, 0, 512)
 	b = append(b, state...)
@@ -24,7 +22,7 @@ func (s *Server) StateTag(r *http.Request, state string) string {
 	return web.Digest(append(b, s.program...))
 }
 
-// StateOf says all that may change of a collection, but for its snapshots.
+// StateOf returns all that may change of a collection, except its snapshots.
 func StateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail
 	b := append(settings, c.Epoch[:]...)
@@ -35,10 +33,9 @@ func StateOf(c *store.Collection) string {
 	return string(b)
 }
 
-// ifMatch checks that the collection is as the writer knows it: an If-Match with
-// the ETag of the Topic Map Feed, in whatever content coding it was got, guards
-// against lost updates (RFC 9110 §13.1.1, If-Match). It is called with the state
-// that the write applies to. tags are those that will do as well.
+// ifMatch compares the state of the collection with the one known to the writer: an If-Match with the ETag of the Topic
+// Map Feed, in any content coding, prevents lost updates (RFC 9110 §13.1.1, If-Match). It is called with the state to
+// which the write is applied. tags are also accepted.
 func (s *Server) ifMatch(r *http.Request, c *store.Collection, tags ...string) error {
 	if none := r.Header.Values("If-None-Match"); web.NamesETag(none, "", false) {
 		return web.Problemf(http.StatusPreconditionFailed, "%s is there", c.Name)

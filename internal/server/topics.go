@@ -17,8 +17,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// postTopics publishes what an XTM document says of some topics. The others stay
-// as they are.
+// postTopics publishes the statements of an XTM document about some topics, and keeps all others.
 func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
 	return s.publish(w, r, publish.Publication{
 		Read: s.bodyOf(w, r),
@@ -56,7 +55,7 @@ func (s *Server) deleteTopic(exactly bool,
 			switch {
 			case err != nil:
 				return nil, err
-			case t == nil: // what is not there need not be deleted
+			case t == nil: // a missing topic need not be deleted
 				return &fragment.Change{}, nil
 			case exactly && t.TopicSI() != ref:
 				return nil, web.Problemf(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref,
@@ -103,9 +102,8 @@ func Find(v *store.View, r *http.Request, former bool) (fragment.Ref, error) {
 	return ref, err
 }
 
-// Identified returns the TopicSI of the topic that the first of some identifiers means which means any, "" where none
-// does: one that has the subject identifier. With former it may be one that had it, and with locators one that has it
-// as a subject locator.
+// Identified returns the TopicSI of the topic with the first of some subject identifiers that a topic has; "": none.
+// With former, a topic that had the identifier counts too, and with locators, one with that subject locator.
 func Identified(v *store.View, meant []tmdm.Locator, former, locators bool) (fragment.Ref, error) {
 	for _, l := range meant {
 		t, err := v.Source().Topic(l)
@@ -127,8 +125,8 @@ func Identified(v *store.View, meant []tmdm.Locator, former, locators bool) (fra
 	return "", nil
 }
 
-// revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a
-// change like any other, and the log keeps what it takes back.
+// revert publishes an earlier state: the topic ?si= of the time ?to=, or the map without the commit ?commit=. It is a
+// change like any other, and the log keeps the reverted entries.
 func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	switch {
@@ -177,8 +175,8 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// revertCommit publishes what was before a commit, of all that it has changed. ?force= does so even where some of that
-// must stay.
+// revertCommit restores all records changed by a commit to their versions before. With ?force= it restores what is
+// possible.
 func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	commit, err := web.Number(r, "commit", 0)
 	if err != nil || commit == 0 {
@@ -192,7 +190,7 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.View(r, func(v *store.View) error { // any entry of the commit stands for it
+	err = s.View(r, func(v *store.View) error { // any entry of the commit identifies it
 		_, err := v.Entry(commit)
 		if err == nil {
 			commit, err = v.CommitOf(commit)
@@ -210,8 +208,7 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a
-// map.
+// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), after the address of a map.
 const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"
 
 // mintedTopic leads from an identifier that the server gave to a topic to that topic.

@@ -44,7 +44,7 @@ func (s *Server) postSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteJSON(w, status, TakenSnapshot{c.Name, href, feeds.FormatTime(snap.Updated), snap.Topics})
 }
 
-// Retention returns what is kept of the history of a collection.
+// Retention returns the retention of the history of a collection.
 func (s *Server) Retention(c *store.Collection) store.Retention { return s.keeper.Retention(c) }
 
 // Pruned is the answer to a request to give up history.
@@ -54,7 +54,7 @@ type Pruned struct {
 	DryRun     bool   `json:"dryRun,omitempty"` // that would be
 }
 
-// postGC gives up now what need not be kept of the history.
+// postGC prunes the history now.
 func (s *Server) postGC(w http.ResponseWriter, r *http.Request) error {
 	p := Pruned{Collection: web.Var(r, "map"), DryRun: isDryRun(r)}
 	var err error
@@ -69,15 +69,15 @@ func (s *Server) postGC(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteJSON(w, http.StatusOK, p)
 }
 
-// healthy says that the process runs.
+// healthy reports that the process runs.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) error {
 	return web.WriteText(w, "ok\n")
 }
 
-// readyWithin is how long /readyz waits for the store: who asks soon asks again.
+// readyWithin is the time for which /readyz waits for the store: probes are repeated soon.
 const readyWithin = 5 * time.Second
 
-// ready says whether requests should come here.
+// ready reports whether this server can answer requests.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
 		return web.Problemf(http.StatusServiceUnavailable, "the server is stopping: it finishes what runs")
@@ -105,8 +105,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteText(w, "ready\n")
 }
 
-// Stopping makes /readyz tell load balancers to send nothing more, and answers the requests that wait. All else goes
-// on.
+// Stopping makes /readyz tell load balancers to send no more requests, and answers waiting requests. All others are
+// still served.
 func (s *Server) Stopping() {
 	s.stopping.Store(true)
 	s.waiting.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived
-// from, and what parts add.
+// followable returns the links from the followed feeds to related documents: the inputs of a derived collection, and
+// those that parts add.
 func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
 	from, err := inputs.Links(ctx, s.Store, c, s.URLs.Fragments)
 	return append(from, s.followLinks(c)...), err

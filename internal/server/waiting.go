@@ -14,28 +14,28 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// waitingRequests holds the requests that wait. It waits for changes while there are any, for all of them at once.
+// waitingRequests holds the waiting requests. While there are any, one goroutine waits for changes for all of them.
 type waitingRequests struct {
 	Store Store
 	Most  int           // requests that wait at the same time; others are answered at once
 	Limit time.Duration // that one waits at most
-	Every time.Duration // how often is looked for changes by others who share the store
+	Every time.Duration // interval of checks for changes by other processes
 
 	mu      sync.Mutex
 	waiting int
-	stop    func()              // ends the looking; nil: nobody looks
+	stop    func()              // stops the goroutine; nil: none runs
 	watched map[string]*watched // by collection; "": all
 	closed  chan struct{}
 }
 
-// watched is what requests wait for.
+// watched is a state for whose change requests wait.
 type watched struct {
 	requests int
 	seen     any           // as of when the first of them came
 	changed  chan struct{} // closed when it is another
 }
 
-// Waiting returns how many requests wait now.
+// Waiting returns the number of waiting requests.
 func (m *waitingRequests) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,8 +60,8 @@ func (m *waitingRequests) ended() chan struct{} {
 	return m.closed
 }
 
-// enter begins to watch a collection before its state is read: so no change is missed. It returns nil where there is no
-// room.
+// enter begins to watch a collection before its state is read, so that no change is missed. It returns nil if too many
+// requests wait.
 func (m *waitingRequests) enter(ctx context.Context, name string) (*watched, chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +77,7 @@ func (m *waitingRequests) enter(ctx context.Context, name string) (*watched, cha
 	if w == nil {
 		seen, err := m.state(ctx, name)
 		if err != nil {
-			return nil, nil // who reads the state is told
+			return nil, nil // reading the state will report the error
 		}
 		if m.watched == nil {
 			m.watched = map[string]*watched{}
@@ -107,7 +107,7 @@ func (m *waitingRequests) leave(name string, w *watched) {
 	}
 }
 
-// state returns what tells a state of a collection, or of all of them, from others.
+// state returns a value that differs between states of a collection, or of all of them.
 func (m *waitingRequests) state(ctx context.Context, name string) (any, error) {
 	if name == "" {
 		return m.Store.Listing(ctx)
@@ -115,7 +115,7 @@ func (m *waitingRequests) state(ctx context.Context, name string) (any, error) {
 	return m.Store.Latest(ctx, name)
 }
 
-// look wakes the requests for what has changed, until none waits.
+// look wakes requests after changes, until none waits.
 func (m *waitingRequests) look(ctx context.Context) {
 	var last store.Version
 	for {
@@ -145,8 +145,8 @@ func (m *waitingRequests) look(ctx context.Context) {
 	}
 }
 
-// Handler returns h for requests that may wait: those that prefer it and state an ETag are answered when the answer is
-// not 304 any more, or after the time that they give.
+// Handler returns h for requests that may wait: those that prefer to, and have an ETag, are answered when the response
+// is no longer 304, or after the time in their preference.
 func (m *waitingRequests) Handler(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		wait := min(preferred(r.Header), m.Limit)
@@ -174,12 +174,12 @@ func (m *waitingRequests) Handler(h web.Handler) web.Handler {
 	}
 }
 
-// hold has h answer. Where nothing has changed, it waits. It reports whether the request is answered.
+// hold calls h, and waits if nothing has changed. It reports whether the request was answered.
 func (m *waitingRequests) hold(a *heldAnswer, r *http.Request, h web.Handler, name string, seen *watched,
 	closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
 	defer m.leave(name, seen)
 	err = h(a, r)
-	if err == nil && !a.unchanged && !a.begun { // to HEAD some write nothing
+	if err == nil && !a.unchanged && !a.begun { // for HEAD some handlers write nothing
 		a.begin(http.StatusOK)
 	}
 	if !a.unchanged || err != nil {
@@ -199,7 +199,7 @@ func (m *waitingRequests) hold(a *heldAnswer, r *http.Request, h web.Handler, na
 	return true, nil
 }
 
-// heldAnswer passes an answer on, unless it is that nothing has changed.
+// heldAnswer forwards a response unless it is a 304.
 type heldAnswer struct {
 	http.ResponseWriter
 	header    http.Header
@@ -225,7 +225,7 @@ func (a *heldAnswer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// applied says that the request did wait (RFC 7240 §3, The Preference-Applied Response Header Field).
+// applied states that the request has waited (RFC 7240 §3, The Preference-Applied Response Header Field).
 func (a *heldAnswer) applied(wait time.Duration) {
 	a.header.Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 }
@@ -238,7 +238,7 @@ func (a *heldAnswer) begin(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// preferred returns how long a request prefers to wait, in whole seconds; 0 for not at all.
+// preferred returns the time for which a request prefers to wait, in whole seconds; 0: none.
 func preferred(h http.Header) time.Duration {
 	for _, value := range h.Values("Prefer") {
 		for p := range strings.SplitSeq(value, ",") {

@@ -56,7 +56,7 @@ func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// requestBody is what the document in a request is called in errors.
+// requestBody is the name of the document in a request, for errors.
 const requestBody = "request body"
 
 // bodyOf reads the document in the body of a request.
@@ -78,7 +78,7 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 	}
 }
 
-// publish takes a publication all the way for a request, and answers with what has changed.
+// publish publishes for a request, and answers with the changes.
 func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Publication) error {
 	var err error
 	otherwise := pub.Note
@@ -105,8 +105,7 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 	})
 }
 
-// ImportFile does the same with a file and those that it merges in. file is what
-// [Server.Watch] is to follow then.
+// ImportFile does the same with a file and those that it merges in. [Server.Watch] can follow file then.
 func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
 	return s.create(ctx, c, file.File, s.Reader.IsExchanged(file.File), func(sp string) (*tmdm.TopicMap, error) {
 		return s.Reader.First(ctx, file, sp)
@@ -122,7 +121,7 @@ func (s *Server) create(ctx context.Context, c store.Collection, uri string, gra
 	return s.Publisher.Create(ctx, c, uri, graph, read)
 }
 
-// maxDelete returns how many topics the version in a request may delete.
+// maxDelete returns the number of topics that the version in a request may delete.
 func (s *Server) maxDelete(r *http.Request) (losses.Limit, error) {
 	limit := s.MaxDelete
 	if given := r.Header.Get(problems.MaxDeleteHeader); given != "" {
@@ -133,13 +132,13 @@ func (s *Server) maxDelete(r *http.Request) (losses.Limit, error) {
 	return limit, nil
 }
 
-// Headers that say who makes a change, and why.
+// Headers for the author of a change, and the reason.
 const (
 	authorHeader = "TMShare-Author"
 	noteHeader   = "TMShare-Note"
 )
 
-// attribution returns who makes the change in a request, and why. Who has a token with a name makes it under that.
+// attribution returns the author of the change in a request, and the reason. A token with a name determines the author.
 func (s *Server) attribution(r *http.Request) (author, note string, err error) {
 	given := map[string]string{}
 	for name, most := range map[string]int{authorHeader: publish.MaxAuthor, noteHeader: publish.MaxNote} {
@@ -162,7 +161,7 @@ func (s *Server) attribution(r *http.Request) (author, note string, err error) {
 
 type dryRunKey struct{}
 
-// dryRun makes a handler that writes answer what it would publish.
+// dryRun makes a writing handler return the possible changes without publishing.
 func dryRun(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return h(w, r.WithContext(context.WithValue(r.Context(), dryRunKey{}, true)))
@@ -171,8 +170,7 @@ func dryRun(h web.Handler) web.Handler {
 
 func isDryRun(r *http.Request) bool { return r.Context().Value(dryRunKey{}) != nil }
 
-// missing is the collection that a dry run is of where there is none of the name. ?sp= is
-// the source locator prefix that it would be given.
+// missing returns a collection for a dry run if there is none of the name. ?sp= is its source locator prefix.
 func (s *Server) missing(r *http.Request) (store.Collection, error) {
 	name := web.Var(r, "map")
 	var given *string
@@ -183,10 +181,9 @@ func (s *Server) missing(r *http.Request) (store.Collection, error) {
 	return store.Collection{Name: name, SP: sp}, err
 }
 
-// FewUploads keeps the number of documents that are read into memory at the same
-// time small. Others wait for their turn, unread, but not for long. A small one waits for
-// no large one. Nothing is read of a body that says of itself that it is too large: net/http
-// closes the connection rather than read so much in vain.
+// FewUploads limits the number of documents that are read into memory at the same time. Others wait for a short time,
+// unread. A small one does not wait for large ones. A body with too large a Content-Length is not read: net/http closes
+// the connection instead.
 func (s *Server) FewUploads(h web.Handler) web.Handler {
 	large := s.inTurn(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -200,7 +197,7 @@ func (s *Server) FewUploads(h web.Handler) web.Handler {
 	}
 }
 
-// inTurn is FewUploads of what is as much work as a large document, whatever the size of its body.
+// inTurn is FewUploads for requests with as much work as a large document, whatever the size of the body.
 func (s *Server) inTurn(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return web.InTurn(r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })
@@ -212,8 +209,8 @@ const (
 	smallUpload     = 64 << 10 // bytes of the body of one, at most
 )
 
-// readSmall reads the body of a request, and reports whether it is a small one: by what its headers say, and not
-// packed. The request has the same body as before, and the same error where the client sends less.
+// readSmall reads the body of a request, and reports whether it is small, by its headers, and not packed. The request
+// has the same body as before, and the same error if the client sends less.
 func readSmall(r *http.Request) bool {
 	if r.ContentLength < 0 || r.ContentLength > smallUpload || r.Header.Get("Content-Encoding") != "" {
 		return false
@@ -238,9 +235,8 @@ func (b *readBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkContent checks that the body of a request says of itself that it can be
-// read: where it names a type or a coding, that must be one of a topic map. What
-// curl calls a file when it is not told is taken, too.
+// checkContent checks the headers of the body of a request: a type must be one of a topic map, and a coding must be
+// known. It also accepts the default type of curl.
 func (s *Server) checkContent(w http.ResponseWriter, r *http.Request) error {
 	switch c := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); c {
 	case "", "identity", "gzip":

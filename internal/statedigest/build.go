@@ -2,8 +2,8 @@ package statedigest
 
 import "iter"
 
-// Build makes the tree of entries that come in the order of their items, and calls put with each row.
-// It holds few of them at a time.
+// Build makes the tree of entries in the order of their items, and calls put with each row. It holds few of them in
+// memory.
 func Build(entries iter.Seq2[Entry, error], put func(path, row []byte) error) error {
 	next, stop := iter.Pull2(entries)
 	defer stop()
@@ -15,7 +15,7 @@ func Build(entries iter.Seq2[Entry, error], put func(path, row []byte) error) er
 	return err
 }
 
-// builder makes nodes from the entries that come next.
+// builder makes nodes from the next entries.
 type builder struct {
 	next  func() (Entry, error, bool)
 	put   func(path, row []byte) error
@@ -62,7 +62,7 @@ func (b *builder) build(path []byte) (Child, error) {
 	return Child{n.Digest(), uint32(n.count())}, b.put(path, n.marshal())
 }
 
-// below returns how many of the entries that were read ahead stand below a path.
+// below returns the number of the entries read ahead that are below a path.
 func (b *builder) below(path []byte) int {
 	for i := range b.ahead {
 		for depth, nibble := range path {

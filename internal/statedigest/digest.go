@@ -1,9 +1,9 @@
-// Package statedigest computes the state digest of a source: a digest of the set of its records, and of
-// nothing else. docs/digest.md specifies it to the byte.
+// Package statedigest computes the state digest of a source: a digest of the set of its records only. docs/digest.md
+// specifies it to the byte.
 //
-// The records are the items of a hash tree. A change of one record changes one leaf and the inner nodes
-// above it, so that the cost depends on the change, not on the number of records. Where two states
-// differ, their trees lead to the records that do.
+// The records are the items of a hash tree. A change of one record changes one leaf and the inner nodes above it, so
+// that the cost depends on the change, not on the number of records. Comparing the trees of two states finds the
+// different records.
 package statedigest
 
 import (
@@ -25,7 +25,7 @@ type Digest [sha256.Size]byte
 // String returns the text of the digest: the version, a colon, and hexadecimal digits in lower case.
 func (d Digest) String() string { return Version + ":" + hex.EncodeToString(d[:]) }
 
-// Parse reads the text of a digest. ok is false for digests of other versions, and for what is none.
+// Parse reads the text of a digest. ok is false for digests of other versions, and for invalid text.
 func Parse(text string) (d Digest, ok bool) {
 	digits, ok := strings.CutPrefix(text, Version+":")
 	if !ok || len(digits) != 2*len(d) || strings.ToLower(digits) != digits {
@@ -35,14 +35,13 @@ func Parse(text string) (d Digest, ok bool) {
 	return d, err == nil
 }
 
-// placeSize is how many bytes of the hash of the owner begin an item.
+// placeSize is the number of bytes of the owner's hash at the beginning of an item.
 const placeSize = 4
 
-// Item stands for a record: the place of its owner, and the hash of the record. Items are in the
-// order of their bytes.
+// Item represents a record: the place of its owner, and the hash of the record. Items are in the order of their bytes.
 type Item [placeSize + sha256.Size]byte
 
-// Kind tells the records of topics from those of associations.
+// Kind distinguishes the records of topics from those of associations.
 type Kind byte
 
 // The kinds of records.
@@ -108,7 +107,7 @@ const (
 	Fanout   = 16
 )
 
-// The first byte of what is hashed, and of the rows of nodes.
+// The first byte of hashed data, and of the rows of nodes.
 const (
 	leafNode  = 0
 	innerNode = 1
@@ -120,7 +119,7 @@ type Node struct {
 	Children *[Fanout]Child
 }
 
-// Child is what an inner node says of a child. One without items is not there.
+// Child is the data of a child in an inner node. A child without items does not exist.
 type Child struct {
 	Digest Digest
 	Items  uint32 // below it
@@ -144,7 +143,7 @@ func (n *Node) Digest() Digest {
 	return sha256.Sum256(b[:])
 }
 
-// count returns how many items are below the node.
+// count returns the number of items below the node.
 func (n *Node) count() (total int) {
 	if n.Children == nil {
 		return len(n.Items)
@@ -155,7 +154,7 @@ func (n *Node) count() (total int) {
 	return total
 }
 
-// errRow says that a row is none of a node.
+// errRow is the error for an invalid row of a node.
 func errRow(path []byte) error {
 	return fmt.Errorf("the row of the node %q of the state digest cannot be read: \"check --repair\" makes it again",
 		Path(path))

@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// Document is what a source says of a node of its tree, so that others find out where their states
-// differ. It has beginnings of hashes only: they need not prove anything.
+// Document has a source's data of a node of its tree, so that other nodes can find the differences of their states. It
+// has only prefixes of hashes, because they need not prove anything.
 type Document struct {
 	// Children are the digests of the children of an inner node, one after the other; dots for a child that
 	// is not there.
@@ -21,7 +21,7 @@ type Document struct {
 	Topics [][]string `json:"topics,omitempty"`
 }
 
-// shortSize is how many bytes of a hash a document has, textSize how many characters that takes.
+// shortSize is the number of bytes of a hash in a document, textSize the number of characters for it.
 const (
 	shortSize = 6
 	textSize  = 8
@@ -55,7 +55,7 @@ func (n *Node) Document() *Document {
 	return d
 }
 
-// size returns how many characters there are for the children.
+// size returns the number of characters for the children.
 func (d *Document) size() int {
 	if d == nil {
 		return 0
@@ -72,7 +72,7 @@ type Comparison struct {
 	Most     int // topics that may differ
 }
 
-// TooManyError says that more topics differ than are looked for.
+// TooManyError is the error if more topics differ than the limit.
 type TooManyError struct{ Most int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d topics differ", e.Most) }
@@ -166,7 +166,7 @@ func digestOf(n *Node) string {
 	return short(d[:])
 }
 
-// child returns a child of the own node: what its leaf has for it where the node is a leaf.
+// child returns a child of the own node: made of the items of a leaf, if the node is one.
 func (c *Comparison) child(p *pair, nibble byte) (*Node, error) {
 	if p.own.Children != nil {
 		if p.own.Children[nibble].Items == 0 {
@@ -203,7 +203,7 @@ func (c *Comparison) each(path []byte, n *Node, f func(*Entry)) error {
 	return nil
 }
 
-// compareLeaf compares what the other tree has in a leaf with all own entries below it.
+// compareLeaf compares the items in a leaf of the other tree with all own entries below it.
 func (c *Comparison) compareLeaf(p *pair, d *Document, differ map[string]bool) error {
 	type record struct{ owner, hash string }
 	stated := map[record]bool{}

@@ -2,10 +2,9 @@ package statedigest
 
 import "slices"
 
-// Expect calls ask with the paths to the nodes that [Update] will read for changes, all of which it has been called
-// with in the end. It reads nodes only after that, so that a store with costly reads can fetch them at once. What is
-// below a node is not known before that is read. But how many items there are tells about how deep it is, so ask is
-// called few times.
+// Expect calls ask with the paths of the nodes that [Update] will read for changes. It reads nodes only after that, so
+// that a store with costly reads can fetch them together. The nodes below one are known only after it was read. But the
+// number of items indicates the depth, so ask is called few times.
 func Expect(get func(path []byte) ([]byte, error), changes []Change, ask func(paths [][]byte) error) error {
 	sortChanges(changes)
 	known := map[string]bool{}
@@ -49,12 +48,12 @@ type place struct {
 	changes []Change
 }
 
-// walk goes down from nodes as far as they are known.
+// walk descends from nodes as far as they are known.
 type walk struct {
 	get    func(path []byte) ([]byte, error)
 	known  map[string]bool // paths
-	front  []place         // those that are not
-	below  int             // how many levels are likely to be below these, at most
+	front  []place         // unknown ones
+	below  int             // the most levels that are likely below these
 	joined [][]byte        // leaves that may become one
 }
 
@@ -89,10 +88,10 @@ func (w *walk) down(p place) error {
 	return nil
 }
 
-// below returns how many levels are likely to be below a child, which is at a depth.
+// below returns the number of levels that are likely below a child, which is at a depth.
 func (n *Node) below(child byte, depth int) (levels int) {
 	items := int(n.Children[child].Items)
-	if items > MaxItems && 2*items > n.count() { // those of one owner, which part behind its place
+	if items > MaxItems && 2*items > n.count() { // those of one owner, which differ only after its place
 		levels = max(0, 2*placeSize-depth)
 	}
 	for ; items > MaxItems; items /= Fanout / 2 { // children do not all have as many

@@ -38,7 +38,7 @@ func (n *Node) marshal() []byte {
 	return b
 }
 
-// unmarshal reads the row of a node. ok is false for what is none.
+// unmarshal reads the row of a node. ok is false for an invalid one.
 func unmarshal(row []byte) (n *Node, ok bool) {
 	n = &Node{}
 	switch {

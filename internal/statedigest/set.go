@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/seq"
 )
 
-// Set has the entries of a state, sorted by their items. What is much goes to a file.
+// Set has the entries of a state, sorted by their items. A large one uses a file.
 type Set struct{ sorter extsort.Sorter }
 
 // NewSet returns an empty set. Its file has the given path; it has about so many bytes in memory.

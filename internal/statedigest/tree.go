@@ -2,26 +2,26 @@ package statedigest
 
 // Rows keeps the rows of a tree, each under the path to its node: a byte below 16 for each step from the root.
 type Rows interface {
-	Get(path []byte) ([]byte, error) // nil: there is none
+	Get(path []byte) ([]byte, error) // nil: no row
 	Put(path, row []byte) error
 	Delete(path []byte) error
 }
 
-// Change is an item that comes, or goes.
+// Change is the addition or removal of an item.
 type Change struct {
 	Entry
 	Gone bool
 }
 
-// Update changes a tree. Each item comes once at most: one that is there already stays, and one that
-// is not there need not go.
+// Update changes a tree. Each item is changed at most once: an added item may exist already, and a removed one may be
+// missing.
 func Update(rows Rows, changes []Change) error {
 	sortChanges(changes)
 	_, err := tree{rows}.update(nil, changes)
 	return err
 }
 
-// Read returns the node at a path. It is an empty leaf where there is no such node.
+// Read returns the node at a path, or an empty leaf.
 func Read(get func(path []byte) ([]byte, error), path []byte) (*Node, error) {
 	row, err := get(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Read(get func(path []byte) ([]byte, error), path []byte) (*Node, error) {
 
 type tree struct{ Rows }
 
-// update changes the items below a node, and returns what its parent says of it then.
+// update changes the items below a node, and returns its data for its parent.
 func (t tree) update(path []byte, changes []Change) (Child, error) {
 	n, err := Read(t.Get, path)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t tree) update(path []byte, changes []Change) (Child, error) {
 	if n.count() > MaxItems {
 		return t.put(path, n)
 	}
-	joined := &Node{} // what is small enough is one leaf
+	joined := &Node{} // few items fit in one leaf
 	for i := range n.Children {
 		if n.Children[i].Items == 0 {
 			continue
@@ -76,7 +76,7 @@ func (t tree) update(path []byte, changes []Change) (Child, error) {
 	return t.put(path, joined)
 }
 
-// put writes a node, in the place of whatever was there. A leaf that is too large becomes an inner node.
+// put writes a node, replacing the present one. A leaf that is too large becomes an inner node.
 func (t tree) put(path []byte, n *Node) (Child, error) {
 	if len(n.Items) > MaxItems {
 		inner := &Node{Children: &[Fanout]Child{}}
@@ -100,7 +100,7 @@ func (t tree) put(path []byte, n *Node) (Child, error) {
 
 func step(path []byte, nibble byte) []byte { return append(path[:len(path):len(path)], nibble) }
 
-// run returns how many of the first entries go to the same child of a node at a depth.
+// run returns the number of first entries for the same child of a node at a depth.
 func run[E any](all []E, depth int, nibble func(*E, int) byte) int {
 	n := 1
 	for n < len(all) && nibble(&all[n], depth) == nibble(&all[0], depth) {

@@ -20,19 +20,19 @@ import (
 // Languages are language ranges (RFC 4647), in lower case: the best first.
 type Languages []string
 
-// A range fits a tag as its lookup says (RFC 4647 §3.4): the closer the better. Where no tag is so close, one does that
-// is more special than the range, or has the same language.
+// A range matches a tag by lookup (RFC 4647 §3.4): the closer the better. If no tag is so close, one matches that is
+// more specific than the range, or has the same language.
 const (
 	same       = iota
 	equivalent // both have the same canonical form
 	shorter    // the tag is the beginning of the range
 	longer     // the range is the beginning of the tag
 	related    // both are of one language
-	closeness  // how many there are
+	closeness  // number of the degrees
 )
 
-// place returns the place of a language in the order of the reader. None comes behind all that the reader understands,
-// and before all others.
+// place returns the rank of a language for the reader. No language ranks after all that the reader understands, and
+// before all others.
 func (l Languages) place(tag *Tag) int {
 	if tag.n > 0 {
 		text := tag.text[:tag.n]
@@ -53,10 +53,10 @@ func (l Languages) place(tag *Tag) int {
 	return l.none()
 }
 
-// none is the place of no language.
+// none is the rank of no language.
 func (l Languages) none() int { return len(l) * closeness }
 
-// Best returns the tag that the reader understands best, and whether there is one.
+// Best returns the tag that the reader understands best, if there is one.
 func (l Languages) Best(tags []string) (best string, ok bool) {
 	least := l.none()
 	for _, t := range tags {
@@ -84,10 +84,10 @@ func fits(r, tag string) int {
 	return closeness
 }
 
-// forms are the canonical forms of tags that were asked for: a map that is replaced, so that reading it takes no lock.
+// forms are the canonical forms of tags asked for: a map that is replaced, so that reading it takes no lock.
 var forms atomic.Pointer[map[string]string]
 
-// maxForms is how many are kept.
+// maxForms is the maximum number of kept forms.
 const maxForms = 1000
 
 // canonical returns the canonical form of a tag in lower case (RFC 5646 §4.5): the one in use of tags that mean the
@@ -108,12 +108,12 @@ func canonical[T string | []byte](tag T) string {
 		if known != nil {
 			maps.Copy(next, *known)
 		}
-		forms.CompareAndSwap(known, &next) // else somebody else was quicker, and this one is found the next time
+		forms.CompareAndSwap(known, &next) // if another goroutine was faster, the form is added the next time
 	}
 	return form
 }
 
-// Tag is a language tag (BCP 47) in lower case. The zero one is none.
+// Tag is a language tag (BCP 47) in lower case. The zero value is no tag.
 type Tag struct {
 	text [longestTag]byte
 	n    uint8
@@ -163,7 +163,7 @@ var namespaces = func() (byLength [64][]string) {
 	return byLength
 }()
 
-// shorten replaces a code of three letters where there is one of two: BCP 47 has that alone.
+// shorten replaces a code of three letters if there is one of two, because BCP 47 allows only that.
 func (t *Tag) shorten() {
 	if t.n < 3 || t.n > 3 && t.text[3] != '-' {
 		return
@@ -219,7 +219,7 @@ func ParseLanguage(tag string) (string, error) {
 	return "", fmt.Errorf("%q is no language tag: give one of BCP 47, such as en or pt-BR", tag)
 }
 
-// These are how many languages of a reader are looked at, and how many are read to find the best.
+// These limit the languages of a reader that are used, and those that are parsed to find the best.
 const (
 	mostAccepted = 10
 	mostRead     = 100
@@ -264,7 +264,7 @@ func (l Languages) String() string { return strings.Join(l, ",") }
 // Type implements pflag.Value.
 func (l *Languages) Type() string { return "tags" }
 
-// OfLocale returns the language of the locale in an environment (POSIX, Base Definitions 8.2), "" for none.
+// OfLocale returns the language of the locale in an environment (POSIX, Base Definitions 8.2), or "".
 func OfLocale(getenv func(string) string) string {
 	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_MESSAGES"), getenv("LANG"))
 	name, _, _ := strings.Cut(strings.NewReplacer("_", "-", "@", ".").Replace(locale), ".")
@@ -290,8 +290,8 @@ func CountName[T ~string](c Count, typ T, themes []T) {
 	}
 }
 
-// Most returns the language of most names, "" for none. Maps in many languages have all names in each of them: English
-// is taken where it lacks a twentieth at most, and else the first tag of equal ones.
+// Most returns the language of most names, or "". Maps in many languages have all names in each of them: English is
+// chosen if it lacks at most a twentieth, and otherwise the first tag of equal ones.
 func (c Count) Most() string {
 	tags := slices.SortedFunc(maps.Keys(c), func(a, b Tag) int { return cmp.Or(c[b]-c[a], a.compare(&b)) })
 	if len(tags) == 0 {

@@ -19,26 +19,26 @@ const (
 	lri, rli, fsi, pdi      = '\u2066', '\u2067', '\u2068', '\u2069'
 )
 
-// Closed returns a text that turns no text behind it: what its bidirectional control characters begin ends with it, and
-// they end nothing that was begun before.
+// Closed returns a text whose bidirectional control characters have no effect on the text after it: it closes what they
+// open, and omits those that would close something before.
 func Closed(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return lre <= r && r <= rlo || lri <= r && r <= pdi }) {
 		return text
 	}
 	var b strings.Builder
-	var ends []rune // of what has begun
+	var ends []rune // of open controls
 	for _, r := range text {
 		switch r {
 		case lre, rle, lro, rlo:
 			ends = append(ends, pdf)
 		case lri, rli, fsi:
 			ends = append(ends, pdi)
-		case pdf: // it ends no isolate, and nothing around one
+		case pdf: // closes no isolate, and nothing outside one
 			if n := len(ends); n == 0 || ends[n-1] != pdf {
 				continue
 			}
 			ends = ends[:len(ends)-1]
-		case pdi: // it ends what has begun within its isolate, too
+		case pdi: // also closes all opened within its isolate
 			n := len(ends) - 1
 			for n >= 0 && ends[n] != pdi {
 				n--

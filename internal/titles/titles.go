@@ -1,11 +1,11 @@
-// Package titles decides by which of its names a topic is called. Everything that shows a topic does so by this one
-// rule (docs/decisions/0042-titles.md), whether it has the topic as an item of a map, as a record, or as stored bytes.
+// Package titles selects the title of a topic among its names. All output uses this one rule
+// (docs/decisions/0042-titles.md), for a topic as an item of a map, as a record, or as stored bytes.
 //
 // A name is better than another one by the first of these in which they differ:
 //
 //   - its group: preferred names, then skos:altLabel, then all others, such as those in scopes that are no languages
 //   - its language: in the order of the [Languages] of the reader; then none; then any
-//   - how many themes it has that are no languages
+// -   - the number of its themes that are no languages
 //   - its type, in the order of the constants of kind
 //   - the tag of its language, and its text, so that the order of names never counts
 //
@@ -35,7 +35,7 @@ const (
 	FOAFName    = "http://xmlns.com/foaf/0.1/name"
 )
 
-// Labels are the properties of RDF whose texts are names.
+// Labels are the properties of RDF whose values are names.
 var Labels = []string{PrefLabel, AltLabel, HiddenLabel, RDFSLabel, SchemaName, schemaName1, DCTitle, dcTitle1, FOAFName}
 
 // sortTheme is the theme of sort names.
@@ -84,7 +84,7 @@ func kindOf[T ~string | []byte](typ T) kind {
 	return other
 }
 
-// name is what counts of a name.
+// name has the properties of a name that determine the choice.
 type name[T ~string | []byte] struct {
 	value    T
 	kind     kind
@@ -104,7 +104,7 @@ func (n *name[T]) group() int {
 	return 0
 }
 
-// Chooser chooses the best of the names that it is told one after the other. It keeps nothing of those that lose.
+// Chooser chooses the best of the names given one after the other. It keeps only the best one.
 type Chooser[T ~string | []byte] struct {
 	Languages Languages
 
@@ -118,14 +118,14 @@ func (c *Chooser[T]) Name(value T) {
 	n.value, n.kind, n.never, n.foreign, n.language.n, n.place = value, other, false, 0, 0, c.Languages.none()
 }
 
-// Type tells an identifier of the type of the name.
+// Type adds an identifier of the type of the name.
 func (c *Chooser[T]) Type(typ T) {
 	k := kindOf(typ)
 	c.now.never = c.now.never || k == hidden
 	c.now.kind = min(c.now.kind, k)
 }
 
-// Theme tells the identifiers of a theme of the name.
+// Theme adds the identifiers of a theme of the name.
 func (c *Chooser[T]) Theme(identifiers ...T) {
 	for _, id := range identifiers {
 		if language, ok := LanguageOf(id); ok {
@@ -147,7 +147,7 @@ func less(place int, tag *Tag, otherPlace int, otherTag *Tag) bool {
 	return tag.compare(otherTag) < 0
 }
 
-// Loses reports whether the name cannot be the best one any more, whatever themes follow.
+// Loses reports whether the name can no longer be the best one, whatever themes follow.
 func (c *Chooser[T]) Loses() bool { return c.now.never || c.found && c.now.group() > c.best.group() }
 
 // End ends the name, and reports whether it is the best one so far.
@@ -187,13 +187,13 @@ func isBlank[T ~string | []byte](value T) bool {
 	return true
 }
 
-// Best returns the best name, if there is one that can be a title.
+// Best returns the best name, if any can be a title.
 func (c *Chooser[T]) Best() (value T, ok bool) { return c.best.value, c.found }
 
-// Final reports whether no name of a later type comes before the best one: it is a preferred label of SKOS.
+// Final reports whether no name of a later type can be better, because the best one is a preferred label of SKOS.
 func (c *Chooser[T]) Final() bool {
 	return c.found && c.best.group() == 0 && c.best.kind <= literalForm
 }
 
-// Language returns the language of the best name, "" where it has none.
+// Language returns the language of the best name, or "".
 func (c *Chooser[T]) Language() string { return c.best.language.String() }

@@ -13,8 +13,8 @@ var orders = slices.DeleteFunc(collate.Supported(), func(t language.Tag) bool { 
 
 var matcher = language.NewMatcher(orders)
 
-// OrderFor returns the language whose order people expect that accept some languages, as an Accept-Language header says
-// (RFC 9110 §12.5.4): "und" for the usual order of Unicode.
+// OrderFor returns the language whose order readers with an Accept-Language header expect (RFC 9110 §12.5.4): "und" for
+// the default order of Unicode.
 func OrderFor(acceptLanguage string) string {
 	asked, _, err := language.ParseAcceptLanguage(acceptLanguage)
 	if err != nil || len(asked) == 0 {
@@ -26,15 +26,15 @@ func OrderFor(acceptLanguage string) string {
 	return language.Und.String()
 }
 
-// Collator returns the order in which people read texts in a language (Unicode Collation Algorithm, UTS #10): letters
-// as the language has them, case and accents only where nothing else differs, digits by the number that they are. It is
-// not safe for concurrent use.
+// Collator returns the comparison of texts in the order of a language (Unicode Collation Algorithm, UTS #10): letters
+// as in the language, case and accents only if all else is equal, digits by the value of the number. It is not safe for
+// concurrent use.
 func Collator(tag string) func(a, b string) int {
 	c := collate.New(language.Make(tag), collate.Numeric)
 	return func(a, b string) int { return cmp.Or(c.CompareString(a, b), cmp.Compare(a, b)) }
 }
 
-// Sort sorts what people read that accept some languages: by the texts that say gives, the first ones first.
+// Sort sorts a list for readers with an Accept-Language header: by the texts that say returns, in order.
 func Sort[T any](list []T, acceptLanguage string, say func(*T) []string) {
 	type key struct {
 		texts []string

@@ -1,6 +1,6 @@
-// Package words says what people call things whose names a map does not have. The terms of the vocabularies that
-// everybody uses, and languages, have words; what else has an IRI is called by its prefixed name, or by the readable
-// part of its IRI. The words stand in a file for each language, the prefixes in namespaces.txt.
+// Package words has words for things that a map does not name: the terms of widely used vocabularies, and languages.
+// All others with an IRI are called by their prefixed name, or by the readable part of the IRI. There is a file of
+// words for each language, and the prefixes are in namespaces.txt.
 package words
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed en.txt de.txt
 var tables embed.FS
 
-// inLanguages are the languages that have words; what one lacks is said in the first one.
+// inLanguages are the languages with words; the first one is the fallback.
 var inLanguages = [...]string{"en", "de"}
 
 //go:embed namespaces.txt
@@ -41,7 +41,7 @@ func lines(table string) func(yield func(first, rest string) bool) {
 	}
 }
 
-// prefixes are those that stand for namespaces, and words those of prefixed names.
+// prefixes maps namespaces to their prefixes, and words has the words of prefixed names.
 var (
 	prefixes = sync.OnceValue(func() map[string]string {
 		all := map[string]string{}
@@ -66,7 +66,7 @@ var (
 	})
 )
 
-// terms are the IRIs that words stand for, by the words in lower case.
+// terms are the IRIs with a word, by the word in lower case.
 var terms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, in := range words() {
@@ -86,7 +86,7 @@ var terms = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// languagesCalled are the tags of languages, by what they are called in languages that have words and by themselves.
+// languagesCalled are the tags of languages, by their names in languages with words and in themselves.
 var languagesCalled = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, tag := range display.Supported.Tags() {
@@ -104,14 +104,14 @@ var languagesCalled = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// LanguageCalled returns the tag of the language that people call so in a language that has words, or in itself; ""
-// where none is known.
+// LanguageCalled returns the tag of the language with a name, in a language with words, or in itself; "" if there is
+// none.
 func LanguageCalled(name string) string { return languagesCalled()[strings.ToLower(name)] }
 
 // IRIs returns the terms of vocabularies that people call so.
 func IRIs(word string) []string { return terms()[strings.ToLower(word)] }
 
-// Namespaces returns those that writers of RDF declare with these prefixes of the table, by prefix.
+// Namespaces returns the namespaces of these prefixes in the table, by prefix, for writers of RDF.
 func Namespaces(chosen ...string) map[string]string {
 	all := map[string]string{}
 	for prefix, namespace := range lines(namespaces) {
@@ -122,14 +122,14 @@ func Namespaces(chosen ...string) map[string]string {
 	return all
 }
 
-// Word returns what people call the subject of an IRI: a term of a vocabulary that everybody uses, or a language. It is
-// "" where the tables have none.
+// Word returns the word for the subject of an IRI: a term of a widely used vocabulary, or a language. It is "" if the
+// tables have none.
 func Word(iri string) string {
 	word, _ := WordIn(inLanguages[0], iri)
 	return word
 }
 
-// WordIn returns what [Word] does in the language with a tag, and the tag of another language that the word is in.
+// WordIn returns [Word] in the language with a tag. If the word is in another language, lang is that one's tag.
 func WordIn(tag, iri string) (word, lang string) { return wordOf(tag, iri, prefixed(iri)) }
 
 func wordOf(tag, iri, prefixed string) (word, lang string) {
@@ -140,17 +140,17 @@ func wordOf(tag, iri, prefixed string) (word, lang string) {
 	return word, inLanguages[0]
 }
 
-// Unnamed is what [Short] calls a thing of whose IRI nothing is readable.
+// Unnamed is returned by [Short] for an IRI without a readable part.
 const Unnamed = "something without a name"
 
-// Short returns what people can read for any IRI: its [Word], its prefixed name, or its last part with the host in
-// brackets. It is neither cut, nor a digest that a program has made.
+// Short returns a readable text for any IRI: its [Word], its prefixed name, or its last part with the host in brackets.
+// It is not truncated, and no digest.
 func Short(iri string) string {
 	short, _ := ShortIn(inLanguages[0], iri)
 	return short
 }
 
-// ShortIn returns what [Short] does in the language with a tag, and the tag of another language that it is a word of.
+// ShortIn returns [Short] in the language with a tag. If it is a word of another language, lang is that one's tag.
 func ShortIn(tag, locator string) (short, lang string) {
 	locator = iri.Shown(locator)
 	name := prefixed(locator)
@@ -160,7 +160,7 @@ func ShortIn(tag, locator string) (short, lang string) {
 	return cmp.Or(name, unknown(locator)), ""
 }
 
-// unknown returns what stands for an IRI that has neither a word nor a prefix.
+// unknown returns the text for an IRI that has neither a word nor a prefix.
 func unknown(locator string) string {
 	if rest, ok := strings.CutPrefix(locator, iri.Own); ok {
 		kind, local, _ := strings.Cut(rest, "/")
@@ -177,14 +177,13 @@ func unknown(locator string) string {
 	return readable(locator)
 }
 
-// IsText reports whether a datatype says nothing beside a value: that it is text, or text in the language of its scope.
+// IsText reports whether a datatype is that of plain text, or of text in the language of its scope.
 func IsText(datatype string) bool {
 	return datatype == "http://www.w3.org/2001/XMLSchema#string" ||
 		datatype == "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 }
 
-// Titled returns an identifier and the title of what it names, for a line of a command. An identifier that says nothing
-// is left out.
+// Titled returns an identifier and the title of its subject, for a line of a command. It omits an opaque identifier.
 func Titled(locator, title string) string {
 	switch {
 	case IsOpaque(locator) && (title == "" || title == locator || title == Unnamed):
@@ -197,8 +196,8 @@ func Titled(locator, title string) string {
 	return iri.Shown(locator) + " " + strconv.Quote(title)
 }
 
-// IsOpaque reports whether an IRI says nothing of what it names: that of a blank node (RDF 1.1 Concepts §3.5, Replacing
-// Blank Nodes with IRIs), or one that was made for a topic without identifiers.
+// IsOpaque reports whether an IRI has no readable part: that of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank
+// Nodes with IRIs), or one that was made for a topic without identifiers.
 func IsOpaque(locator string) bool {
 	if local, ok := strings.CutPrefix(locator, iri.Own); ok {
 		return strings.HasPrefix(local, "unidentified/") || strings.HasPrefix(local, "unnamed/")
@@ -219,11 +218,11 @@ func prefixed(iri string) string {
 	return prefix + ":" + local
 }
 
-// LanguageNamespace is what the identifiers of languages begin with in topic maps that are made of RDF (docs/rdf.md).
+// LanguageNamespace begins the identifiers of languages in topic maps that are made of RDF (docs/rdf.md).
 const LanguageNamespace = iri.Own + "language/"
 
-// LanguageNamespaces are what widely used identifiers of languages begin with. The rest is a tag (BCP 47), or a code of
-// ISO 639.
+// LanguageNamespaces are the namespaces of widely used identifiers of languages. The rest is a tag (BCP 47), or a code
+// of ISO 639.
 var LanguageNamespaces = [...]string{
 	LanguageNamespace,
 	"http://www.topicmaps.org/xtm/1.0/language.xtm#",
@@ -271,7 +270,7 @@ func licenceOf(iri string) string {
 	return ""
 }
 
-// readable returns the last part of an IRI and its host. The part before comes with one that says little alone.
+// readable returns the last part of an IRI and its host. It includes parts before if the last one is a number or short.
 func readable(iri string) string {
 	scheme, rest, found := strings.Cut(iri, "://")
 	if !found || scheme == "" {
