@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 )
 
-// unanswered is the error for a request without a complete answer. It says whether the change was made, and what to do.
+// unanswered returns the error for a request without a complete answer, with the outcome and the remedy.
 func (c *Client) unanswered(r *request, err error) error {
 	return &cli.ExitError{Code: cli.Unreachable, Err: c.lost(r, err)}
 }

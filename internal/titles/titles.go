@@ -5,7 +5,7 @@
 //
 //   - its group: preferred names, then skos:altLabel, then all others, such as those in scopes that are no languages
 //   - its language: in the order of the [Languages] of the reader; then none; then any
-// -   - the number of its themes that are no languages
+//   - the number of its themes that are no languages
 //   - its type, in the order of the constants of kind
 //   - the tag of its language, and its text, so that the order of names never counts
 //

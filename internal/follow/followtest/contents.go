@@ -11,9 +11,9 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// Contents returns the records of a source by a name for each, marshalled, without
-// the item identifiers of statements: they say where a statement was read, and
-// change without an entry. A topic that is only referred to has its identifiers.
+// Contents returns the marshalled records of a source, by a name for each, without the item identifiers of statements:
+// they depend on the document that was read, and change without an entry. A topic that is only referred to has its
+// identifiers.
 func Contents(t testing.TB, src fragment.Source) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -40,8 +40,7 @@ func identifiers(topic *fragment.Topic, all map[string]string) {
 	}
 }
 
-// SameRecords requires that two sources have the same records, and names those that
-// differ.
+// SameRecords requires that two sources have the same records, and names the different ones.
 func SameRecords(t testing.TB, expected, actual map[string]string, msg string, args ...any) {
 	t.Helper()
 	var differ []string

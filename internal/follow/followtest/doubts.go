@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 )
 
-// last is for how many rounds something is wrong, and the time between two of them.
+// last is the number of rounds with a fault, and the time between two of them.
 type last struct {
 	name    string
 	rounds  int
@@ -38,7 +38,7 @@ const between = 4 * time.Minute
 // confirmAfter is the time between readings that confirm a loss.
 const confirmAfter = 10 * time.Minute
 
-// doubting is a follower with a clock, before a server whose documents may be mangled.
+// doubting is a follower with a clock, of a server whose documents may be mangled.
 type doubting struct {
 	*follower
 	p     *Publisher
@@ -51,10 +51,10 @@ type doubting struct {
 	now    map[string]answered
 }
 
-// Doubts mangles the documents of each row of a sink, and asserts what a reading may take away:
-//   - nothing is lost before the loss is confirmed, and until then no round that would lose something succeeds;
-//   - with the next right reading all is there again, in one round, without a command;
-//   - what is true is followed once it is confirmed: a restore, a deletion of most, another history.
+// Doubts mangles the documents of each row of a sink, and asserts what a reading may remove:
+//   - nothing is lost before the loss is confirmed, and until then each round that would lose something fails;
+//   - with the next correct reading all is restored, in one round, without a command;
+//   - a true change is followed once it is confirmed: a restore, a deletion of most topics, another history.
 func Doubts(t *testing.T, sink Sink) {
 	testenv.SkipUnderRace(t)
 	for at, row := range sink.Rows {
@@ -91,7 +91,7 @@ func newDoubting(t *testing.T, sink *Sink, row Row) *doubting {
 	return d
 }
 
-// begin has the source begin anew, with a follower in step that has seen two versions.
+// begin restarts the source, with a follower in step that has seen two versions.
 func (d *doubting) begin(t *testing.T) {
 	d.on(t)
 	d.wrong, d.stamps, d.log = nil, nil, nil
@@ -119,7 +119,7 @@ func (d *doubting) round(how How) (Outcome, error) {
 	return o, err
 }
 
-// right requires that one round of a right source brings all in step, and that the next has nothing to do.
+// right requires that one round of a correct source brings all in step, and that the next has nothing to do.
 func (d *doubting) right() {
 	d.t.Helper()
 	_, err := d.round(How{})
@@ -135,7 +135,7 @@ func (d *doubting) equal() {
 	SameRecords(d.t, d.place.Published(d.source, d.kind), d.place.Held(d.name), "%q", d.tail())
 }
 
-// lost returns what is not held as it was, nor as it is published.
+// lost returns the records that are held neither as before, nor as published.
 func (d *doubting) lost(before map[string]string) (lost []string) {
 	held, published := d.place.Held(d.name), d.place.Published(d.source, d.kind)
 	for id, record := range before {
@@ -153,7 +153,7 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 	d.set(wrong)
 	var since time.Duration // of the doubt
 	for n := range wrongFor.rounds {
-		if wrongFor.other && n > 0 { // one of two servers is behind, or one of two caches is stuck
+		if wrongFor.other && n > 0 { // one of two servers lags, or one of two caches is stale
 			d.set(nil)
 			_, err := d.round(How{})
 			require.NoError(d.t, err, "%q", d.tail())
@@ -183,8 +183,8 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 	d.right()
 }
 
-// readings returns how many readings beside the first one confirm a loss: of a server that answers what it is asked,
-// one.
+// readings returns the number of readings after the first one that confirm a loss: one for a server that echoes
+// requests.
 func (d *doubting) readings() int {
 	if d.kind == Fragments {
 		return 1
@@ -239,7 +239,7 @@ func (d *doubting) restored(confirm bool) {
 	d.follows(confirm)
 }
 
-// deleted deletes most topics, which a complete feed says by absence alone.
+// deleted deletes most topics, which a complete feed shows only by their absence.
 func (d *doubting) deleted(confirm bool) {
 	d.p.PutAs(d.p.Name, docs.Map(docs.Topics(1, "left")...))
 	if d.kind == Complete {
@@ -254,7 +254,7 @@ var (
 	madeFor = func(name string) *regexp.Regexp { return regexp.MustCompile(`http://psi\.example\.org/` + name + `\b`) }
 )
 
-// stamped returns what gives the entries of a topic another time.
+// stamped returns a function that changes the time of the entries of a topic.
 func stamped(topic, at string) func(string) string {
 	is := madeFor(topic)
 	return func(entry string) string {
@@ -275,19 +275,19 @@ func (d *doubting) also(topics ...string) {
 	d.right()
 }
 
-// put publishes the topics that there are at first, the new one, and more.
+// put publishes the first topics, the new one, and more.
 func (d *doubting) put(more ...string) {
 	all := append(docs.Topics(9, "at first"), docs.Topic("new", "New"))
 	d.p.PutAs(d.p.Name, docs.Map(append(all, more...)...))
 }
 
-// putRight has a topic state a time of the future, and then its right one with what is given of it.
+// putRight publishes a topic with a future time, and then the topics in then, with correct times.
 func (d *doubting) putRight(then ...string) {
 	d.stamp(stamped("future", "9999-12-31T00:00:00Z"))
 	d.also("future")
 	d.stamp(nil)
 	d.put(then...)
-	if d.kind != Archived { // whether it is older, or put right, a list does not tell
+	if d.kind != Archived { // a list does not show whether the time is old or corrected
 		d.follows(false)
 	} else {
 		d.right()

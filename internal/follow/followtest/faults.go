@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// following returns a publisher, and a follower of it that has done nothing yet.
+// following returns a publisher, and a follower of it without rounds.
 func following(t *testing.T, sink *Sink, row Row) (*follower, *Publisher) {
 	p := NewPublisher(t, testenv.Seed())
 	f := &follower{t: t, name: "one", place: sink.Open(t), source: p, kind: row.Kind}
@@ -38,16 +38,16 @@ func singly(r *http.Request) {
 	}
 }
 
-// packages tells requests for packages of records.
+// packages reports a request for a package of records.
 func packages(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, ".zip") }
 
-// Faults lets all that another try may mend happen to each row of a sink. The short form has a third of
-// the faults for rows but the first.
+// Faults makes all temporary faults in each row of a sink. The short form has a third of the faults for rows but the
+// first.
 //
-//   - Where a try fails now and then, the round does all.
-//   - Where one record cannot be had, it waits, and keeps back no other. Only a server that asks to be
-//     left alone is left alone. Once the record can be had, it comes, and nothing is read anew.
-//   - Where what says what has become of records cannot be had, the round fails, and nothing changes.
+//   - If some tries fail, the round succeeds.
+//   - If one record is unavailable, only that one waits. Only a server that requests a pause gets one. Once the
+//     record is available, it is added, and nothing is read again.
+//   - If the documents with changes are unavailable, the round fails, and nothing changes.
 func Faults(t *testing.T, sink Sink) {
 	testenv.SkipUnderRace(t)
 	for at, row := range sink.Rows {
@@ -83,7 +83,7 @@ func Faults(t *testing.T, sink Sink) {
 	}
 }
 
-// cannotRead requires that a round fails and changes nothing where the documents of the source cannot be had.
+// cannotRead requires that a round fails and changes nothing if the documents of the source are unavailable.
 func (f *follower) cannotRead(with faults.Answer) {
 	before := f.place.Held(f.name)
 	f.source.BreakWith(faults.Some(func(r *http.Request) bool { return f.source.Record(r) == "" }, faults.Always, with))
@@ -111,7 +111,7 @@ func (f *follower) triesAgain(with faults.Answer, later bool) {
 	require.NoError(f.t, err)
 	f.source.BreakWith(nil)
 	require.Greater(f.t, asked.Load(), int64(10))
-	if later { // what is not what a list says may be what the next one says: it is tried again when that was asked for
+	if later { // a record that differs from its list may be in the next list: then it is read again
 		o = f.calm()
 	}
 	require.Zero(f.t, o.Waiting, "%q", f.place.Waiting(f.name))

@@ -1,6 +1,6 @@
-// Package followtest is what holds of everything that follows a source: random histories, answers
-// that are lies, faults that pass or last, servers that are restored, processes that are killed. It
-// is a table of sources × sinks. Each sink's package runs its column.
+// Package followtest tests all followers of sources: with random histories, false answers, temporary and permanent
+// faults, restored servers, and killed processes. It is a table of sources × sinks. Each sink's package runs its
+// column.
 //
 // A fragments feed and a folder are no pair: a fragment changes a map, and a folder has none.
 package followtest
@@ -15,8 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
 
-// Kind is in what form a server says what has become of its topics: the path of the form at a
-// collection.
+// Kind is the form in which a server publishes changes of its topics: the path of the form at a collection.
 type Kind string
 
 // The kinds that a server has.
@@ -27,28 +26,26 @@ const (
 	Lists     Kind = "/resourcesync/capabilitylist.xml"
 )
 
-// Source is somebody who publishes records, and a row of the table.
+// Source publishes records, and is a row of the table.
 type Source interface {
 	URL(Kind) string // where a sink finds it
-	// Feed tells the requests for what says what has become of records, Record of which record another
-	// request is; "" is none.
+	// Feed reports requests for documents with changes, Record the record of another request, or "".
 	Feed(*http.Request) bool
 	Record(*http.Request) string
 
-	// Happen lets something happen, and publishes it. It says what. Where during is set, somebody
-	// reads at this moment.
+	// Happen makes a random change, publishes and describes it. With during, a follower reads at the same time.
 	Happen(during bool) string
 	// Much changes so much that a round that brings it has several commits.
 	Much()
-	// Settle ends what a reader could not make good.
+	// Settle repairs faults that a reader could not repair.
 	Settle()
-	// Watch has f called whenever something else is published.
+	// Watch calls f after each publication.
 	Watch(f func())
 	// BreakWith makes faults from now on; nil ends them.
 	BreakWith(faults.Fault)
-	// Records returns the bytes of the records that there are, by their ids.
+	// Records returns the bytes of the records, by their ids.
 	Records(Kind) map[string]string
-	// Spare reports whether no reader could tell such a lie from the truth.
+	// Spare reports whether a reader cannot detect such a lie.
 	Spare(r *http.Request, sign faults.Sign) bool
 	// Whole reports whether no reader could make good a round that was interrupted.
 	Whole() bool
@@ -58,8 +55,8 @@ type Source interface {
 type Row struct {
 	Name string
 	Kind Kind
-	// Model says that the source is a model of what others than our server may do: it has many styles,
-	// and may be such that one cannot read it while it changes.
+	// Model states that the source is a model of other servers: it has many styles, and some of them cannot be read
+	// correctly while it changes.
 	Model bool
 	Open  func(t testing.TB, seed uint64) Source
 }
@@ -78,13 +75,13 @@ func Rows(kinds ...Kind) (rows []Row) {
 type Sink struct {
 	Rows []Row // that it can follow
 	Open func(t testing.TB) Place
-	// Spare reports whether the sink has no means to tell such a lie about a record from the truth.
+	// Spare reports whether the sink cannot detect such a lie about a record.
 	Spare func(k Kind, sign faults.Sign) bool
-	// Left are what a kill may leave, see [Place.Left].
+	// Left are the possible remains of a kill, see [Place.Left].
 	Left []string
 }
 
-// Place holds what some followers hold, by their names.
+// Place has the records of some followers, by their names.
 type Place interface {
 	On(t testing.TB) // from now on t fails
 	Follow(name string, s Source, k Kind)
@@ -93,17 +90,17 @@ type Place interface {
 	Round(ctx context.Context, name string, how How) (Outcome, error)
 	// Process starts a round in a process of its own.
 	Process(name string, replace bool) *kill.Process
-	// Held returns what is held of a source, in the terms of Published.
+	// Held returns the records that are held of a source, in the form of Published.
 	Held(name string) map[string]string
-	// Others returns what is held of all else.
+	// Others returns all other data.
 	Others(name string) map[string]string
 	// Published returns the records of a source, as a sink that is in step holds them.
 	Published(s Source, k Kind) map[string]string
-	// Waiting returns what could not be had, and is tried again.
+	// Waiting returns the records that were unavailable, and are tried again.
 	Waiting(name string) []string
-	// InStep requires whatever else holds of followers that are in step.
+	// InStep checks other requirements of followers that are in step.
 	InStep(followers map[string]Source)
-	// Left says what a killed process has left of a round.
+	// Left returns what a killed process has left of a round.
 	Left(name string) []string
 	// Exact reports whether each record that is held of a kind of source is one that the source has published.
 	Exact(k Kind) bool
@@ -116,7 +113,7 @@ type How struct {
 	Hasty    bool // about a server that is silent
 	Parallel int
 	Tries    int // of each request; default 2
-	Dies     int // if not 0: there is no other commit after so many, where the sink can do so
+	Dies     int // if not 0: the number of the last commit, if the sink can simulate that
 	Restart  bool
 	Confirm  bool // a person confirms the doubt of the last round
 
@@ -124,13 +121,13 @@ type How struct {
 	Ahead time.Duration // by so much the clock of the follower is ahead
 }
 
-// Outcome is what a round says.
+// Outcome is the result of a round.
 type Outcome struct {
 	Anew    bool   // all was read again
-	Idle    bool   // nothing was done
+	Idle    bool   // there was nothing to do
 	Did     string // the round in words, where it is not idle
 	Waiting int
-	// Repaired is how much had to be repaired in the end, which no round has brought.
+	// Repaired is the number of records that had to be repaired in the end, without a round.
 	Repaired int
 	Mark     time.Time
 	Died     bool

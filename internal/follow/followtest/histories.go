@@ -32,9 +32,9 @@ type follower struct {
 	liar   *faults.Liar
 
 	mu     sync.Mutex
-	states map[time.Time]map[string]string // what was published, by the time of its last change
+	states map[time.Time]map[string]string // the published states, by the time of the last change
 	latest time.Time
-	ever   map[string]bool // records; nil: nobody keeps account
+	ever   map[string]bool // all published records; nil: not recorded
 
 	log      []string
 	restarts int
@@ -65,7 +65,7 @@ func newFollower(t testing.TB, place Place, name string, row Row, sink *Sink, se
 	return f
 }
 
-// note remembers what is published now.
+// note records the published state.
 func (f *follower) note() {
 	if f.ever == nil {
 		return
@@ -99,14 +99,14 @@ func (f *follower) note() {
 	}
 }
 
-// Histories runs the rows of a sink through random histories. Each has two sources in one place: what
-// happens to one must not touch the other. Sources change, also in the middle of a round, begin anew
-// and are restored; rounds are cancelled, die, meet lies, and lack fragments that come late. After each round:
-//   - what is held of the other source is as it was;
-//   - each record that is held is one that the source has published at some time;
-//   - where all went well, what is held of a fragments feed is what was published up to the mark.
+// Histories runs the rows of a sink through random histories. Each has two sources in one place: changes of one must
+// not affect the other. Sources change, also during a round, restart and are restored; rounds are cancelled, die, get
+// false answers, and lack fragments that come late. After each round:
+//   - the records of the other source are unchanged;
+//   - each held record is one that the source has published at some time;
+//   - after a successful round, the records of a fragments feed are those published up to the mark.
 //
-// Now and then nothing goes wrong. Then one round brings all in step, record for record, and the next
+// Periodically there is no fault: one round brings all in step, and the next has nothing to do.
 // has nothing to do.
 //
 //	go test ./internal/client ./internal/ext/folder -run Histories -rounds 200 -seed 7
@@ -129,8 +129,7 @@ func Histories(t *testing.T, sink Sink) {
 			challenges := []string{"failed", "went well", "cancelled"}
 			if rounds >= 100 && !row.Model {
 				challenges = append(challenges, "waiting", "anew") // they are rare
-				// A lie that is never told tests nothing. Which one is told depends on the order of requests that run
-				// at a time.
+				// An unused lie tests nothing. Which ones are used depends on the order of concurrent requests.
 				require.LessOrEqual(t, len(faults.Untold(lies)), 3, "%v", faults.Untold(lies))
 			}
 			if row.Kind == Fragments {
@@ -197,7 +196,7 @@ func (f *follower) round(rng *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	how := How{Parallel: 1 + rng.IntN(6), Replace: rng.IntN(12) == 0, Verify: rng.IntN(12) == 0, Restart: rng.IntN(6) == 0}
-	if p, ok := f.source.(*Publisher); ok && p.withheld { // a form that is not offered may say more
+	if p, ok := f.source.(*Publisher); ok && p.withheld { // other formats may have more
 		how.Verify = false
 	}
 	lies, cancelled, changes := rng.IntN(2) == 0, 0, 0
@@ -221,7 +220,7 @@ func (f *follower) round(rng *rand.Rand) {
 	answers, ended := 0, false
 	f.source.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		mu.Lock()
-		if answers++; answers == changes && !ended { // not when nobody waits for the answer any more
+		if answers++; answers == changes && !ended { // only while the reader waits for an answer
 			f.source.Happen(true)
 		}
 		if answers == cancelled {
@@ -245,7 +244,7 @@ func (f *follower) round(rng *rand.Rand) {
 	ended = true
 	mu.Unlock()
 	log := f.liar.Log()
-	// then it lists what is deleted
+	// then it lists deleted records
 	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(log, ";"), "as it was before")
 	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, log))
 	switch {
@@ -276,10 +275,10 @@ func (f *follower) on(t testing.TB) {
 	}
 }
 
-// tail is what has happened last.
+// tail returns the last events of the log.
 func (f *follower) tail() []string { return f.log[max(0, len(f.log)-12):] }
 
-// check requires what holds after any round.
+// check checks the requirements after any round.
 func (f *follower) check(o Outcome, failed error) {
 	if f.ever == nil {
 		return
@@ -298,13 +297,13 @@ func (f *follower) check(o Outcome, failed error) {
 	}
 }
 
-// settle requires that a round in which nothing goes wrong brings the follower in step.
+// settle requires that a round without faults brings the follower in step.
 func (f *follower) settle() {
 	f.source.Settle()
 	f.note()
 	f.log = append(f.log, "settles")
 	o := f.calm()
-	if o.Anew && o.Waiting > 0 { // what was staged has met something that is better by now
+	if o.Anew && o.Waiting > 0 { // the staged data differed from later data
 		o = f.calm()
 	}
 	require.Zero(f.t, o.Waiting, "%q: %q", f.place.Waiting(f.name), f.tail())
@@ -315,8 +314,8 @@ func (f *follower) settle() {
 	require.True(f.t, o.Idle, "%s: %q", o.Did, f.tail())
 }
 
-// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms
-// it then. Where somebody lies, it does one.
+// patiently does rounds until their losses are confirmed: by three equal readings, or then by a person. With false
+// answers it does one.
 func (f *follower) patiently(ctx context.Context, how How, lies bool) (o Outcome, err error) {
 	anew := false
 	for tries := 0; ; tries++ {
@@ -329,14 +328,13 @@ func (f *follower) patiently(ctx context.Context, how How, lies bool) (o Outcome
 	}
 }
 
-// maxDoubts is how many rounds one thing may be in doubt, and what comes of it another.
+// maxDoubts is the maximum number of rounds for one doubt and those that follow from it.
 const maxDoubts = 8
 
-// ConfirmAfter is the time after which sinks confirm what a reading would take away: the number of readings alone
-// counts.
+// ConfirmAfter is the time after which sinks confirm losses: only the number of readings counts.
 const ConfirmAfter = time.Nanosecond
 
-// calm does a round in which nothing goes wrong.
+// calm does a round without faults.
 func (f *follower) calm() Outcome {
 	o, err := f.patiently(context.Background(), How{Parallel: 4}, false)
 	require.NoError(f.t, err, "%q", f.tail())

@@ -16,9 +16,9 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
 
-// Kills kills processes that do rounds of each row of a sink, at random requests or a moment later,
-// while the source changes, begins anew and is restored, and while some records cannot be had. Rounds
-// that are not killed then bring all in step, as in a place whose rounds were never killed.
+// Kills kills processes that do rounds of each row of a sink, at random requests or a moment later, while the source
+// changes, restarts and is restored, and while some records are unavailable. Rounds that are not killed then bring all
+// in step, as in a place whose rounds were never killed.
 func Kills(t *testing.T, sink Sink) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	for _, row := range sink.Rows {
@@ -35,7 +35,7 @@ func Kills(t *testing.T, sink Sink) {
 			k.broken.Store(false)
 			k.inStep()
 
-			// What cannot be had is the same for both, and comes back to both.
+			// Both followers lack the same records, and get them later.
 			k.source.Much()
 			k.broken.Store(true)
 			for range 2 {
@@ -44,7 +44,7 @@ func Kills(t *testing.T, sink Sink) {
 			k.whole()
 			_, err := k.healthy.patiently(context.Background(), How{Parallel: 4}, false)
 			require.NoError(t, err)
-			if !row.Model { // which may have touched none of those that lack
+			if !row.Model { // it may not have changed the unavailable ones
 				require.NotEmpty(t, k.place.Waiting(k.name))
 			}
 			require.ElementsMatch(t, k.healthy.place.Waiting(k.name), k.place.Waiting(k.name))
@@ -63,7 +63,7 @@ func Kills(t *testing.T, sink Sink) {
 	}
 }
 
-// killing is a follower whose rounds are killed, and one whose are not.
+// killing has a follower whose rounds are killed, and a healthy one.
 type killing struct {
 	*follower
 	healthy *follower
@@ -138,9 +138,8 @@ func (k *killing) something() {
 	}
 }
 
-// run lets a process do a round, and kills it at one of its requests: one of the first, which read
-// what has changed, or any. Half of the time it is killed a moment later, in the middle of what it
-// makes of the answers.
+// run starts a round in a process, and kills it at one of its requests: one of the first, which read the changes, or
+// any. Half of the time it is killed a moment later, while it processes the answers.
 func (k *killing) run(replace bool) {
 	m := &meeting{request: 1 + k.rng.Int64N(4)}
 	if k.rng.IntN(2) == 0 {
@@ -163,7 +162,7 @@ func (k *killing) run(replace bool) {
 	}
 }
 
-// whole lets a process do a round to its end, and reports whether it says that all is in step.
+// whole completes a round in a process, and reports whether its status says that all is in step.
 func (k *killing) whole() bool {
 	k.asked.Store(0)
 	p := k.place.Process(k.name, false)
@@ -172,7 +171,7 @@ func (k *killing) whole() bool {
 	return p.Status() == 0
 }
 
-// inStep requires that both get in step, and that a process which says so is.
+// inStep requires that both get in step, and that the status of the process is true.
 func (k *killing) inStep() {
 	k.source.Settle()
 	says := k.whole()

@@ -12,16 +12,16 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// mangled is a way in which what says what has become of records shows less than there is.
+// mangled is a fault that hides entries of the documents with changes.
 type mangled struct {
 	name string
-	// change changes a document. recent says that it is the one to begin with.
+	// change changes a document. recent marks the first one.
 	change func(body string, recent bool) string
 	old    bool // documents are as they were before the last publication
-	aged   bool // and caches say how old
+	aged   bool // and caches send their age
 }
 
-// without leaves out those entries of a document that drop says, by their places.
+// without removes the entries of a document for which drop returns true, by their places.
 func without(body string, drop func(i, n int) bool) string {
 	n, i := len(faults.Entry.FindAllString(body, -1)), -1
 	return faults.Entry.ReplaceAllStringFunc(body, func(e string) string {
@@ -61,7 +61,7 @@ var mangling = []mangled{
 	{name: "old, by caches that say how old", old: true, aged: true},
 }
 
-// answered is what a document was at a time.
+// answered is a document at a time.
 type answered struct {
 	header http.Header
 	body   string

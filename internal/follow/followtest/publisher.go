@@ -30,7 +30,7 @@ type Publisher struct {
 	Name string
 	rng  *rand.Rand
 
-	mu       sync.Mutex // of what is edited: it may be in the middle of a round
+	mu       sync.Mutex // of the edited map: it may change during a round
 	tm       *tmdm.TopicMap
 	editor   *testedit.Editor
 	seed     uint64
@@ -93,7 +93,7 @@ func (p *Publisher) Pasts() int {
 	return p.pasts
 }
 
-// reread makes what is edited next of what the server has.
+// reread replaces the edited map by that of the server.
 func (p *Publisher) reread() {
 	now := p.Get("/topicmaps/" + p.Name + "/snapshots/current.xtm21")
 	tm, err := xtm.Read(p.T.Context(), strings.NewReader(now), xtm.Options{Base: tmdm.Locator(p.SP(p.Name))})
@@ -193,7 +193,7 @@ func (p *Publisher) bridge(n int) {
 	p.put()
 }
 
-// backUpOrRestore copies the store, or goes on with the copy.
+// backUpOrRestore copies the store, or continues with the copy.
 func (p *Publisher) backUpOrRestore(n int) {
 	if p.saved == "" {
 		p.saved = p.Backup()

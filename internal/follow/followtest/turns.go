@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 )
 
-// phases are how far a follower has come with what its server is about to lose.
+// phases are the phases of a follower before its server loses something.
 var phases = map[string]func(f *follower){
 	"in all":          func(f *follower) { f.calm() },
 	"but for records": func(f *follower) { f.meets(f.isRecord, 0) },
@@ -23,7 +23,7 @@ var phases = map[string]func(f *follower){
 
 func (f *follower) isRecord(r *http.Request) bool { return f.source.Record(r) != "" }
 
-// meets does a round that is asked to come back later once it has had so many answers of a kind.
+// meets does a round in which, after some answers of a kind, the server requests a pause.
 func (f *follower) meets(kind func(*http.Request) bool, answers int) {
 	f.source.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !kind(r) && !packages(r) {
@@ -39,7 +39,7 @@ func (f *follower) meets(kind func(*http.Request) bool, answers int) {
 	f.source.BreakWith(nil)
 }
 
-// unlucky lets the first record that is asked for not be there.
+// unlucky makes the first requested record unavailable.
 func (f *follower) unlucky() {
 	path := ""
 	f.source.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -54,16 +54,15 @@ func (f *follower) unlucky() {
 	})
 }
 
-// turns are what becomes of a server. The first argument is a copy of it before what it has published last.
+// turns are changes of a server. saved is a copy of it before its last publication.
 var turns = map[string]func(p *Publisher, saved string){
 	"restored":                    func(p *Publisher, saved string) { p.Restore(saved) },
 	"restored, and has published": func(p *Publisher, saved string) { p.Restore(saved); p.publish("after") },
 	"rebuilt, and has published":  func(p *Publisher, _ string) { p.Rebuild(); p.begin(); p.publish("after") },
 }
 
-// Turns lets servers be restored and the like, however far a follower of each row of a sink has come.
-// One round then brings it in step, and the next has nothing to do. The short form has all turns for
-// the first row alone.
+// Turns restores or rebuilds servers in each phase of a follower of each row of a sink. One round then brings it in
+// step, and the next has nothing to do. The short form has all turns only for the first row.
 func Turns(t *testing.T, sink Sink) {
 	testenv.SkipUnderRace(t)
 	for at, row := range sink.Rows {

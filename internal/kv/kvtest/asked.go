@@ -9,7 +9,7 @@ import (
 )
 
 // Asked is an engine that counts the requests that a distant database would get. Its readers implement [kv.ManyReader],
-// whichever engine it is.
+// for any engine.
 type Asked struct {
 	kv.Engine
 	Questions atomic.Int64

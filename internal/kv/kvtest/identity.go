@@ -9,8 +9,8 @@ import (
 )
 
 // PutBack checks an engine that is restored to an earlier state and written again. Its state then differs from the lost
-// one, for readers and for conditions, although both have the same number of commits. open opens the engine. save keeps
-// its present state, and returns the engine to go on with, and a function that restores that state.
+// one, for readers and for conditions, although both have the same number of commits. open opens the engine. save saves
+// its present state, and returns the engine to use next, and a function that restores that state.
 func PutBack(t *testing.T,
 	open func(t *testing.T) (e kv.Engine, save func() (goesOn kv.Engine, back func() kv.Engine))) {
 	for _, size := range []int{1, many} {

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Run checks every rule on an engine of its own, which open opens without rows.
+// Run checks each rule with an engine of its own. open opens one without rows.
 func Run(t *testing.T, open func(t *testing.T) kv.Engine) {
 	for _, group := range []struct {
 		name  string
@@ -115,7 +115,7 @@ func rows(t tester, e kv.Engine, prefix string) []string {
 	return list(t, r.Range([]byte(prefix), nil, false))
 }
 
-// list returns what an iteration yields, as set takes it.
+// list returns the rows of an iteration, in the form for set.
 func list(t tester, all iter.Seq2[kv.Row, error]) []string {
 	t.Helper()
 	list := []string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// The rules of [kv.ManyReader]. Engines whose readers are none keep them.
+// The rules of [kv.ManyReader]. Engines with other readers pass them, too.
 var manyRules = []rule{
 	{"keys and prefixes are answered as one by one", func(c *checker) {
 		long := strings.Repeat("long/", 500)
@@ -94,7 +94,7 @@ func pairs(state map[string]string) (all []string) {
 	return all
 }
 
-// readMany compares what a reader answers at once with the rows that there are.
+// readMany compares the combined answers of a reader with the expected rows.
 func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []string, most int) {
 	t.Helper()
 	many, ok := r.(kv.ManyReader)

@@ -18,7 +18,7 @@ var narrowRules = []rule{
 		for _, size := range []int{1, many} {
 			for name, by := range map[string]struct {
 				reads   []uint32
-				other   string // the row that somebody else changes meanwhile
+				other   string // the row that another writer changes meanwhile
 				refused bool
 			}{
 				"nothing":            {nil, in(9, "x"), false},

@@ -143,8 +143,8 @@ func count(r kv.Reader, key string) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// checkReadersBesideWriters has one write small and large commits, while others look: all rows are
-// of one commit, of none before one that had returned, and the same for the same version.
+// checkReadersBesideWriters makes small and large commits while others read: each state has the rows of one commit, not
+// of an earlier one than the last that has returned, and is the same for the same version.
 func checkReadersBesideWriters(c *checker) {
 	const commits = 8
 	ctx, cancel := context.WithCancel(c.Context())

@@ -207,8 +207,7 @@ func counted(t tester, r kv.Reader, prefix string) map[string]int {
 	return words
 }
 
-// checkLarge commits n rows again and again, some of which go each time. Those who began to read
-// before see what they saw.
+// checkLarge repeatedly commits n rows and removes some of them. Earlier readers still see their state.
 func checkLarge(c *checker, n, size int) {
 	commit := func(word string, n int) {
 		require.NoError(c, Update(c.Context(), c, func(_ kv.Reader, w kv.Writer) error {
@@ -228,8 +227,8 @@ func checkLarge(c *checker, n, size int) {
 	require.Equal(c, map[string]int{"first": n - 1}, counted(c, before, "r"))
 }
 
-// Durable checks that what is committed is there when an engine is opened again. open opens the
-// engine in a folder, or the one that was there.
+// Durable checks that committed rows exist when an engine is opened again. open opens the engine in a folder, or the
+// present one.
 func Durable(t *testing.T, open func(t *testing.T, folder string) kv.Engine) {
 	folder := t.TempDir()
 	e := open(t, folder)

@@ -13,7 +13,7 @@ import (
 // axeVariable names the environment variable with the path of axe.min.js, of the npm package axe-core.
 const axeVariable = "TMSHARE_AXE"
 
-// Axe returns the source of axe-core, "" where there is none: then the log of the test says what is not checked.
+// Axe returns the source of axe-core. If it is not installed, it logs what is not checked, and returns "".
 func Axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(axeVariable)
@@ -27,7 +27,7 @@ func Axe(t testing.TB) string {
 	return string(source)
 }
 
-// Violations returns what axe-core finds wrong with the page by WCAG 2.2, levels A and AA, and by its best practices.
+// Violations returns the violations of WCAG 2.2, levels A and AA, and of axe-core's best practices in the page.
 func (b *Browser) Violations(axe string) []string {
 	b.t.Helper()
 	const script = `(async () => {
@@ -48,8 +48,8 @@ func (b *Browser) Violations(axe string) []string {
 	return found
 }
 
-// Audit fails the test where the page does not keep to these rules, or is wider than the window: a narrow and light
-// one, and a wide and dark one. What rules look at depends on the width or on the colours, not on both.
+// Audit fails the test if the page violates these rules, or is wider than the window: a narrow and light one, and a
+// wide and dark one. The rules depend on the width or on the colours, not on both.
 func (b *Browser) Audit(axe string) {
 	b.t.Helper()
 	for _, dark := range []bool{false, true} {

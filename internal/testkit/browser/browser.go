@@ -32,8 +32,8 @@ type Browser struct {
 	complaints []string
 }
 
-// Start starts a browser, and ends it with the test. Where none is installed, the test is skipped and says what is not
-// checked.
+// Start starts a browser, and closes it after the test. If none is installed, it skips the test, and names the skipped
+// checks.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	testenv.OnlyWithAll(t, "it needs a browser")
@@ -63,8 +63,8 @@ func Start(t testing.TB) *Browser {
 	return open(t, ctx)
 }
 
-// Person returns a tab of the same browser for somebody else, who has cookies of their own. It is closed when the test
-// t ends. A browser takes about a second to start, so tests share one.
+// Person returns a tab of the same browser with cookies of its own. It is closed after the test t. A browser takes
+// about a second to start, so tests share one.
 func (b *Browser) Person(t testing.TB) *Browser {
 	t.Helper()
 	return open(t, b.ctx, chromedp.WithNewBrowserContext())
@@ -101,8 +101,8 @@ func open(t testing.TB, ctx context.Context, options ...chromedp.ContextOption) 
 	return b
 }
 
-// Complaints returns what the browser has written to its console: what the content security policy has kept from
-// running, for one. Answers with an error status are not among them.
+// Complaints returns the messages in the browser's console, such as scripts blocked by the content security policy,
+// except responses with an error status.
 func (b *Browser) Complaints() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,7 @@ func (b *Browser) View(width int64, dark bool) {
 			})))
 }
 
-// loads waits until what steps do has led to a page, and returns the status of it.
+// loads waits until the steps have loaded a page, and returns its status.
 func (b *Browser) loads(steps ...chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
 	ctx, end := context.WithTimeout(b.ctx, time.Minute)
@@ -141,20 +141,19 @@ func (b *Browser) loads(steps ...chromedp.Action[chromedp.Void]) int {
 	return int(answer.Status)
 }
 
-// Open goes to a URL, as somebody does who writes it into the address bar, and returns the status of the page.
+// Open goes to a URL, as if it was typed into the address bar, and returns the status of the page.
 func (b *Browser) Open(url string) int {
 	b.t.Helper()
 	return b.loads(chromedp.Navigate(url))
 }
 
-// Visit goes to a URL that must have a page.
+// Visit goes to a URL. The page must exist.
 func (b *Browser) Visit(url string) {
 	b.t.Helper()
 	require.Equal(b.t, http.StatusOK, b.Open(url), url)
 }
 
-// Back goes to the page before, as the button of the browser does. A page that was sent by a form is shown as it was
-// then.
+// Back goes to the previous page, as the button of the browser does. A page sent by a form is shown unchanged.
 func (b *Browser) Back() {
 	b.t.Helper()
 	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.NavigateBack()))
@@ -186,15 +185,15 @@ func (b *Browser) Press(text string) int {
 			`.find(e => (e.textContent || e.value).trim() === `+quoted(text)+`)`))
 }
 
-// click clicks what an expression finds, where a person would. What it is called is for errors.
+// click clicks the element of an expression as a person does. Errors contain what.
 func (b *Browser) click(what, expression string) chromedp.Action[chromedp.Void] {
 	b.t.Helper()
 	require.True(b.t, Eval[bool](b, "!!("+expression+")"), "%s has no such %s: %s", b.URL(), what, expression)
 	return chromedp.Click(chromedp.JSPath(expression))
 }
 
-// Fill writes text into the first field with a label, key by key, in place of what it has. What stands in a field
-// within its label is not part of that.
+// Fill types text into the first field with a label, replacing its content. The content of a field within its label is
+// not part of the label.
 func (b *Browser) Fill(label, text string) {
 	b.t.Helper()
 	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3)` +
@@ -206,16 +205,16 @@ func (b *Browser) Fill(label, text string) {
 	b.Keys(text)
 }
 
-// unfold opens what a field f is folded in.
+// unfold opens the closed details element around a field f.
 const unfold = `f.closest("details:not([open])")?.querySelector("summary").click()`
 
-// Keys presses keys, wherever the focus is.
+// Keys presses keys in the focused element.
 func (b *Browser) Keys(keys string) {
 	b.t.Helper()
 	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
 }
 
-// Eval returns the value of an expression in the page. The content security policy does not hold for it.
+// Eval returns the value of an expression in the page. The content security policy does not apply to it.
 func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -257,7 +256,7 @@ func (b *Browser) Picture() []byte {
 	return picture
 }
 
-// Enter presses the Enter key, wherever the focus is, and returns the status of the page that it leads to.
+// Enter presses the Enter key in the focused element, and returns the status of the loaded page.
 func (b *Browser) Enter() int {
 	b.t.Helper()
 	return b.loads(chromedp.KeyEvent("\r"))

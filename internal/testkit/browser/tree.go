@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tree returns the accessibility tree of the page: what screen readers say, a line for each element, with its role and
+// Tree returns the accessibility tree of the page, as for screen readers: a line for each element, with its role and
 // name.
 func (b *Browser) Tree() string {
 	b.t.Helper()
@@ -56,6 +56,6 @@ func textOf(v *accessibility.Value) string {
 		return ""
 	}
 	var text string
-	_ = json.Unmarshal(v.Value, &text) // what is no text has no name
+	_ = json.Unmarshal(v.Value, &text) // values other than text are no names
 	return strings.Join(strings.Fields(text), " ")
 }

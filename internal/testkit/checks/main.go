@@ -1,5 +1,5 @@
-// Command checks runs the tests, and ends by saying which checks did not run, why, and what to do about it. "go test"
-// is silent about that.
+// Command checks runs the tests, and at the end lists the checks that did not run, the reasons, and the remedies. "go
+// test" hides them.
 //
 //	go run ./internal/testkit/checks [FLAG...]    # flags of tests, as -all
 package main
@@ -47,7 +47,7 @@ var (
 	file   = regexp.MustCompile(`shared/[^ ]+`)
 )
 
-// report writes a line for each package, all that a test that fails has written, and in the end what was not checked.
+// report writes a line for each package, the output of failed tests, and at the end the skipped checks.
 func report(w io.Writer, events io.Reader) error {
 	written, reasons := map[test]*strings.Builder{}, map[string]int{}
 	passed, failed := 0, 0

@@ -1,5 +1,5 @@
-// Package consumed has sources for tests of what consumes their changes: a collection, and a subscription, which change
-// in the same way.
+// Package consumed has sources for tests of consumers of changes: a collection and a subscription, which change in the
+// same way.
 package consumed
 
 import (
@@ -24,11 +24,11 @@ func OpenStore(t testing.TB) *store.DB {
 	return db
 }
 
-// Source is what is consumed. Its name is m.
+// Source is a consumed source. Its name is m.
 type Source interface {
 	// Publish has it changed.
 	Publish(t testing.TB, change func(prior fragment.Source) *fragment.Change)
-	// State calls f with what it has.
+	// State calls f with the present state.
 	State(t testing.TB, f func(fragment.Source))
 }
 
@@ -62,7 +62,7 @@ func (s Subscription) State(t testing.TB, f func(fragment.Source)) {
 	}))
 }
 
-// Replace loads the source anew, as a new generation.
+// Replace replaces the source by a new generation.
 func (s Subscription) Replace(t testing.TB, with fragment.Source) {
 	require.NoError(t, s.db.StageSource(t.Context(), "m", fragment.Records(with), store.Mark{}, nil))
 	sub, err := s.db.Subscription(t.Context(), "m")

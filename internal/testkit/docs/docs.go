@@ -1,4 +1,4 @@
-// Package docs makes documents of a few topics for tests, and what servers make of such documents.
+// Package docs makes documents of a few topics for tests, and the documents that servers make of them.
 package docs
 
 import (
@@ -55,7 +55,7 @@ func Link(typ, a, b string) string {
 		role("from", a), role("to", b))
 }
 
-// Topics returns n topics t0, t1, … whose names end in version.
+// Topics returns n topics t0, t1, … with names that end in version.
 func Topics(n int, version string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -64,7 +64,7 @@ func Topics(n int, version string) []string {
 	return all
 }
 
-// Reading returns what reads a document on a base.
+// Reading returns a function that reads a document on a base.
 func Reading(t *testing.T, doc string) func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 	return func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 		require.NotEmpty(t, base)

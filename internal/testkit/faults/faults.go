@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Fault answers a request in place of the server, or reports that it does not. real answers as the
-// server would.
+// Fault answers a request in place of the server, or returns false. real is the server's handler.
 type Fault func(w http.ResponseWriter, r *http.Request, real http.Handler) bool
 
 // Answer answers a request in place of the server.
@@ -39,7 +38,7 @@ func Rewriting(wanted func(*http.Request) bool, change func(body string) string)
 			return false
 		}
 		answer, body := Record(real, unconditional(r))
-		// what alters bodies passes those on
+		// forward the headers needed by faults that alter bodies
 		for _, name := range []string{"Content-Type", "TMShare-Checked", "TMShare-Asked"} {
 			for _, value := range answer.Header().Values(name) {
 				w.Header().Add(name, value)
@@ -56,7 +55,7 @@ func Answering(status int) Answer {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) }
 }
 
-// Record returns what a handler answers.
+// Record returns the response of a handler.
 func Record(h http.Handler, r *http.Request) (*httptest.ResponseRecorder, []byte) {
 	r = r.Clone(r.Context())
 	r.Header.Del("Accept-Encoding")
@@ -65,7 +64,7 @@ func Record(h http.Handler, r *http.Request) (*httptest.ResponseRecorder, []byte
 	return w, bytes.Clone(w.Body.Bytes())
 }
 
-// unconditional returns the request for all of the document, whatever its reader has.
+// unconditional returns the request for the whole document, without conditions.
 func unconditional(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	for _, h := range []string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {

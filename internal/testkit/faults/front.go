@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Front stands before a server of a test: it makes faults, and remembers what was asked for.
+// Front is a proxy of a server of a test: it makes faults, and records requests.
 type Front struct {
 	mu       sync.Mutex
 	fault    Fault
@@ -30,7 +30,7 @@ func (f *Front) Answer(w http.ResponseWriter, r *http.Request, real http.Handler
 	}
 }
 
-// Seen returns what was asked for since it was called last, in the order in which it came.
+// Seen returns the requests since its last call, in order.
 func (f *Front) Seen() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

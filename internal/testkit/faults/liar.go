@@ -9,19 +9,18 @@ import (
 	"sync"
 )
 
-// Liar stands between a reader and a server, and lies now and then: in one answer of so many. It does
-// whatever a bad network, cache, proxy or server might do, but for what no reader could notice:
-// it changes no document into another one that is well-formed, and it answers a request with what
-// belongs to another address only where this is a document of another kind. So bits are flipped in
-// packed bodies only.
+// Liar is a faulty proxy between a reader and a server: one in so many answers is a lie. It simulates all faults of a
+// network, cache, proxy or server, except those that no reader could notice: it replaces no document by another
+// well-formed one, and answers with the document of another address only if that is of another kind. So it flips bits
+// only in packed bodies.
 type Liar struct {
-	Spare func(r *http.Request, sign Sign) bool // lies that a reader could not tell from the truth; may be nil
-	Feed  func(r *http.Request) bool            // tells requests for documents with entries
+	Spare func(r *http.Request, sign Sign) bool // lies that a reader cannot detect; may be nil
+	Feed  func(r *http.Request) bool            // reports requests for documents with entries
 	mu    sync.Mutex
 	every int                  // one answer in so many is a lie
 	lies  map[string]int       // lies, by name
 	rng   *rand.Rand           // guarded by mu
-	old   map[string][]earlier // by URL: what the server has answered, the oldest first
+	old   map[string][]earlier // answers of the server by URL, the oldest first
 	log   []string             // of lies
 }
 
@@ -31,11 +30,11 @@ type earlier struct {
 	body   []byte
 }
 
-// truth is what there is to lie about.
+// truth is the server's answer to a request.
 type truth struct {
 	now    earlier
 	status int
-	before []earlier // what the same address had before, the oldest first
+	before []earlier // previous answers of the same address, the oldest first
 	real   http.Handler
 }
 
@@ -64,7 +63,7 @@ func (l *Liar) Answer(w http.ResponseWriter, r *http.Request, real http.Handler)
 	if l.draw(every) > 0 {
 		return false
 	}
-	for range 100 { // there may be none that would be told from the truth
+	for range 100 { // there may be no detectable one
 		lie := &Lies[l.draw(len(Lies))]
 		if lie.slow && l.draw(20) > 0 || lie.ofFeeds && !l.Feed(r) || l.Spare != nil && l.Spare(r, lie.Sign) {
 			continue
@@ -79,8 +78,7 @@ func (l *Liar) Answer(w http.ResponseWriter, r *http.Request, real http.Handler)
 	return false
 }
 
-// remember returns what the server answers to the request, without conditions, and
-// what it has answered before.
+// remember returns the server's answer to the request, without conditions, and its previous answers.
 func (l *Liar) remember(r *http.Request, real http.Handler) truth {
 	answer, body := Record(real, unconditional(r))
 	t := truth{earlier{answer.Header(), body}, answer.Code, nil, real}
@@ -104,7 +102,7 @@ func (l *Liar) Lie(every int) {
 	l.every = every
 }
 
-// Count adds the lies that were told to a count, by their names.
+// Count adds the number of each lie to a map, by name.
 func (l *Liar) Count(lies map[string]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +111,7 @@ func (l *Liar) Count(lies map[string]int) {
 	}
 }
 
-// Forget makes the liar answer with nothing that it has heard so far.
+// Forget removes all previous answers.
 func (l *Liar) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

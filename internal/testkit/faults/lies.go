@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Sign is by what a reader can tell a lie.
+// Sign is the property by which a reader can detect a lie.
 type Sign int
 
 const (
-	Absent  Sign = iota // the status says that there is nothing, or nothing for this reader
-	Status              // it says that there is no answer
-	Framing             // what HTTP says of the body is not so
-	Content             // only what is in it, or a digest, shows that something is wrong
-	Old                 // it was so before
+	Absent  Sign = iota // the status: the document does not exist, or not for this reader
+	Status              // the status: there is no answer
+	Framing             // HTTP's framing of the body is wrong
+	Content             // only the content, or a digest, is wrong
+	Old                 // an earlier answer
 )
 
 // Lie is an answer that is not the server's.
@@ -27,12 +27,12 @@ type Lie struct {
 	Name string
 	Sign
 	Passing bool // an answer to another try may be right
-	ofFeeds bool // told of documents with entries only
+	ofFeeds bool // only for documents with entries
 	slow    bool // for the reader: it waits
 	tell    func(l *Liar, w http.ResponseWriter, r *http.Request, t truth)
 }
 
-// Passing are the lies of which a reader should try again, by name, as they are told of an answer.
+// Passing are the lies after which a reader should try again, by name.
 var Passing = sync.OnceValue(func() map[string]Answer {
 	all := map[string]Answer{}
 	for _, lie := range Lies {
@@ -55,14 +55,14 @@ func status(code int, headers ...string) func(*Liar, http.ResponseWriter, *http.
 	}
 }
 
-// body answers with what change makes of the body.
+// body answers with the changed body.
 func body(change func(l *Liar, body []byte) []byte) func(*Liar, http.ResponseWriter, *http.Request, truth) {
 	return func(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {
 		Send(w, t.status, t.now.header, change(l, bytes.Clone(t.now.body)))
 	}
 }
 
-// packed answers with a body that is said to be in gzip's form.
+// packed answers with a body that has the content coding gzip.
 func packed(repack func(l *Liar, body []byte) []byte) func(*Liar, http.ResponseWriter, *http.Request, truth) {
 	return func(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -78,14 +78,14 @@ func saying(length func(body []byte) int) func(*Liar, http.ResponseWriter, *http
 	}
 }
 
-// instead answers with a body of its own.
+// instead answers with a text.
 func instead(text string) func(*Liar, http.ResponseWriter, *http.Request, truth) {
 	return func(_ *Liar, w http.ResponseWriter, _ *http.Request, _ truth) { _, _ = io.WriteString(w, text) }
 }
 
 func drop(*Liar, http.ResponseWriter, *http.Request, truth) { panic(http.ErrAbortHandler) }
 
-// middle sends a part of the answer, or all of it and promises more, and ends in some way.
+// middle sends a part of the answer, or announces more than all of it, and then calls end.
 func middle(end func(r *http.Request)) func(*Liar, http.ResponseWriter, *http.Request, truth) {
 	return func(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(t.now.body)+1))
@@ -98,7 +98,7 @@ func middle(end func(r *http.Request)) func(*Liar, http.ResponseWriter, *http.Re
 // bomb is a small body that unpacks to 32 MB of white space.
 var bomb = sync.OnceValue(func() []byte { return Packed(bytes.Repeat([]byte(" "), 32<<20)) })
 
-// Lies are all that there are.
+// Lies are all lies.
 var Lies = []Lie{
 	{Name: "500", Sign: Status, Passing: true, tell: status(500)},
 	{Name: "503", Sign: Status, Passing: true, tell: status(503)},
@@ -205,7 +205,7 @@ func collection(r *http.Request) string {
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// Send sends an answer, with what its header says of its body.
+// Send sends an answer, with the header of its body.
 func Send(w http.ResponseWriter, status int, header http.Header, body []byte) {
 	for _, h := range []string{"Content-Type", "ETag", "TMShare-Updated", "Last-Modified"} {
 		if v := header.Get(h); v != "" {
@@ -246,10 +246,10 @@ func shuffled(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {
 	Send(w, t.status, t.now.header, []byte(body))
 }
 
-// endlessPart is in the addresses of documents that there are not.
+// endlessPart is in the addresses of invented documents.
 const endlessPart = "/archive/endless-"
 
-// PrevLink is a link to the document behind one of a feed.
+// PrevLink is the link of a feed document to the previous one.
 var PrevLink = regexp.MustCompile(`<link rel="prev-archive"[^>]*>`)
 
 // more answers with a feed without its entries, and with a link to more of it.

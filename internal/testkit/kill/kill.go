@@ -1,9 +1,7 @@
-// Package kill runs tasks in processes of their own, so that tests can kill
-// them at any instant.
+// Package kill runs tasks in separate processes, so that tests can kill them at any instant.
 //
-// A process is the test program itself, started again with the name of a task in
-// its environment. So nothing has to be built, and the race detector watches the
-// process if it watches the test.
+// A process runs the test program itself, with the name of a task in its environment. So nothing must be built, and the
+// race detector checks the process if it checks the test.
 package kill
 
 import (
@@ -24,9 +22,8 @@ import (
 // variable names the task, in the environment of a process.
 const variable = "TMSHARE_TEST_TASK"
 
-// Tasks are what processes of a test program can do, by name. A task gets the
-// arguments of its process. The process ends with status 0, or with what an
-// Exit says, or with 1 and the error on its standard error.
+// Tasks are the tasks for processes of a test program, by name. A task receives the arguments of its process. The
+// process ends with status 0, with that of an Exit, or with 1 and the error on its standard error.
 type Tasks map[string]func(args []string) error
 
 // Exit is the error of a task that ends its process with this status.
@@ -140,5 +137,5 @@ func (p *Process) wait() {
 // Rest returns the lines that Line had not returned when the process ended.
 func (p *Process) Rest() []string { p.wait(); return p.rest }
 
-// Failure returns what the process has written to its standard error.
+// Failure returns the standard error of the process.
 func (p *Process) Failure() string { p.wait(); return strings.TrimSpace(p.failure.String()) }

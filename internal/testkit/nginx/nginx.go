@@ -1,5 +1,5 @@
 // Package nginx puts caches of a real nginx before a server: edges, each with a cache of its own, and a front that
-// leads to one of them.
+// forwards to one of them.
 package nginx
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// Edge is how a cache works. All keep answers for as long as these say (Cache-Control), and write a Date of their own,
+// Edge holds the settings of a cache. All keep answers as long as Cache-Control permits, and write a Date of their own,
 // without Age.
 type Edge struct {
 	HonoursNoCache bool // of requests, as few caches do
-	IgnoresQuery   bool // answers with what it has of the path
+	IgnoresQuery   bool // answers for another query of the same path
 }
 
-// Cache is the header in which an edge says what it did: HIT for an answer that it had, MISS or EXPIRED for one of the
-// server, BYPASS where the request was one with no-cache.
+// Cache is the header in which an edge reports its source: HIT for a cached answer, MISS or EXPIRED for one of the
+// server, BYPASS after a request with no-cache.
 const Cache = "X-Cache"
 
-// Front is what clients know: an address that leads to one edge at a time.
+// Front is the address for clients: it forwards to one edge at a time.
 type Front struct {
 	URL  string
 	edge atomic.Pointer[url.URL]

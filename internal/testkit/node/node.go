@@ -1,5 +1,5 @@
-// Package node is a real server for tests: a store (package stores says where), package server and a socket. In front
-// of it stands a handler that records requests and makes faults.
+// Package node has real servers for tests: a store (see package stores), package server and a socket. A handler in
+// front of it records requests and makes faults.
 package node
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// Silent logs nothing.
+// Silent discards all messages.
 var Silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // Origin is the server. Its store can be exchanged under the same address, as in a restore from a
@@ -153,7 +153,7 @@ func (o *Origin) Backup() (dir string) {
 	return dir
 }
 
-// Restore goes on with a copy of the data folder.
+// Restore continues with a copy of the data folder.
 func (o *Origin) Restore(dir string) {
 	o.Stop()
 	o.Start(dir)
@@ -181,8 +181,7 @@ func (o *Origin) BreakWith(f faults.Fault) {
 	o.fault = f
 }
 
-// Seen returns the paths requested since it was called last, without what they
-// have in common. A conditional request is marked.
+// Seen returns the paths requested since its last call, without their common prefix. A conditional request is marked.
 func (o *Origin) Seen() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,7 +234,7 @@ func (o *Origin) TakeSnapshotOf(name string) {
 	require.NoError(o.T, err)
 }
 
-// Get returns what the server answers, not through the faults.
+// Get returns the server's document, bypassing the faults.
 func (o *Origin) Get(path string) string {
 	r := httptest.NewRequest(http.MethodGet, o.URL+path, nil)
 	w := httptest.NewRecorder()
@@ -264,13 +263,13 @@ func (o *Origin) Ask(method, path, contentType, body string) *httptest.ResponseR
 	return w
 }
 
-// Post replaces some topics, if nothing needs what they have lost.
+// Post replaces some topics, unless removed parts of them are used.
 func (o *Origin) Post(collection, doc string) {
 	w := o.Ask(http.MethodPost, "/topicmaps/"+collection+"/topics", "", doc)
 	require.Contains(o.T, []int{http.StatusOK, http.StatusConflict}, w.Code, "%s", w.Body)
 }
 
-// Remove deletes a topic, if it is there and nothing needs it.
+// Remove deletes a topic, if it exists and is not used.
 func (o *Origin) Remove(collection, si string) {
 	w := o.Ask(http.MethodDelete, "/topicmaps/"+collection+"/topics?si="+url.QueryEscape(si), "", "")
 	require.Contains(o.T, []int{http.StatusOK, http.StatusNotFound, http.StatusConflict}, w.Code, "%s", w.Body)
@@ -292,7 +291,7 @@ func (o *Origin) Offer(collection string, formats ...string) {
 	require.NoError(o.T, err)
 }
 
-// Resize changes how many entries a document of the feeds has.
+// Resize changes the number of entries in a document of the feeds.
 func (o *Origin) Resize(collection string, n int) {
 	_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error {
 		s.DocumentSize = n
@@ -325,27 +324,27 @@ func (o *Origin) CollectGarbage(collection string, keep int) {
 
 // The kinds of requests.
 
-// IsRecent tells requests for the recent document of a fragments feed.
+// IsRecent reports a request for the recent document of a fragments feed.
 func IsRecent(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") }
 
-// IsArchive tells requests for archive documents of any feed.
+// IsArchive reports a request for an archive document of any feed.
 func IsArchive(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") }
 
-// IsSnapshots tells requests for a snapshots feed.
+// IsSnapshots reports a request for a snapshots feed.
 func IsSnapshots(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") }
 
-// IsSnapshot tells requests for snapshots.
+// IsSnapshot reports a request for a snapshot.
 func IsSnapshot(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") }
 
-// IsFragment tells requests for fragments.
+// IsFragment reports a request for a fragment.
 func IsFragment(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/fragments/") && strings.HasSuffix(r.URL.Path, ".xtm21")
 }
 
-// IsRecord tells requests for records.
+// IsRecord reports a request for a record.
 func IsRecord(r *http.Request) bool { return strings.Contains(r.URL.Path, "/topics/") }
 
-// IsRecordsFeed tells requests for documents that say what has become of records.
+// IsRecordsFeed reports a request for a document that lists records.
 func IsRecordsFeed(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/records") || strings.Contains(r.URL.Path, "/resourcesync/")
 }

@@ -85,7 +85,7 @@ func (c *Cutter) CutAll() {
 	}
 }
 
-// bytes returns how many bytes a connection lets through.
+// bytes returns the number of bytes after which a connection is cut.
 func (c *Cutter) bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

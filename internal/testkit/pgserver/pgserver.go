@@ -1,5 +1,4 @@
-// Package pgserver starts servers of PostgreSQL for tests, each with a folder of its own. It never
-// uses one that happens to run.
+// Package pgserver starts servers of PostgreSQL for tests, each with a folder of its own. It never uses a running one.
 package pgserver
 
 import (
@@ -27,7 +26,7 @@ func (s *Server) Store(t testing.TB) pg.Options {
 	return o
 }
 
-// Copy makes a new store that has what another one of the server has now.
+// Copy makes a new store with the present content of another one of the server.
 func (s *Server) Copy(t testing.TB, from pg.Options) pg.Options {
 	t.Helper()
 	to := s.Store(t)

@@ -27,12 +27,12 @@ type Server struct {
 	bin, dir  string
 	settings  []string
 	port      string
-	authority string // the file with the certificate of the authority that signed the server's; "": it has none
+	authority string // the certificate file of the authority that signed the server's; "": none
 	process   *exec.Cmd
 	log       bytes.Buffer
 }
 
-// defaultPort is part of the name of the socket of a server, and of nothing else.
+// defaultPort is only used in the name of the socket of a server.
 const defaultPort = "5432"
 
 // Start starts a server with settings such as "fsync=off", until the test ends. Without programs of
@@ -93,13 +93,13 @@ func (s *Server) SQL(t testing.TB, statements string) string {
 	return string(out)
 }
 
-// Freeze has the connections of programs to the server stand still, until what it returns is called.
+// Freeze stops the forwarding of connections of programs to the server, until thaw is called.
 func (s *Server) Freeze(t testing.TB) (thaw func()) {
 	t.Helper()
 	return stop(t, s.SQL(t, "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'"))
 }
 
-// Stop has all of the server stand still, until what it returns is called.
+// Stop suspends all processes of the server, until cont is called.
 func (s *Server) Stop(t testing.TB) (cont func()) {
 	t.Helper()
 	return stop(t, fmt.Sprint(s.process.Process.Pid, " ", s.SQL(t, "SELECT pid FROM pg_stat_activity")))
@@ -118,7 +118,7 @@ func stop(t testing.TB, processes string) (cont func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// Dump returns what pg_dump says of the store in a schema.
+// Dump returns the output of pg_dump for the store in a schema.
 func (s *Server) Dump(t testing.TB, schema string) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U",
@@ -138,8 +138,8 @@ func (s *Server) Restore(t testing.TB, schema, dump string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// Standby starts a server that follows this one, with its settings and some of its own. Where this one has the setting
-// synchronous_standby_names=*, its commits wait for the standby, and for one to be there.
+// Standby starts a server that follows this one, with its settings and some of its own. If this one has the setting
+// synchronous_standby_names=*, its commits wait for the standby, even for its start.
 func (s *Server) Standby(own ...string) *Server {
 	s.t.Helper()
 	settings := slices.DeleteFunc(slices.Clone(s.settings), func(set string) bool {
@@ -157,7 +157,7 @@ func (s *Server) Promote() {
 	s.call("pg_ctl", "promote", "-w", "-D", s.data())
 }
 
-// Pause has a standby take nothing more from the server that it follows, until Resume.
+// Pause stops the replay of a standby until Resume.
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
 	s.SQL(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM "+
@@ -217,5 +217,5 @@ func (s *Server) Kill() {
 	s.process = nil
 }
 
-// String returns what the server has said.
+// String returns the log of the server.
 func (s *Server) String() string { return fmt.Sprint(s.dir, ": ", s.log.String()) }

@@ -20,11 +20,11 @@ import (
 // Pooler is a PgBouncer before a server, which has a session for a transaction alone.
 type Pooler struct{ dir string }
 
-// users is how many users a pooler knows: store1, store2 and so on.
+// users is the number of users that a pooler knows: store1, store2 and so on.
 const users = 500
 
 // NewPooler starts a pooler with few sessions, and settings of its own such as "ignore_startup_parameters=search_path",
-// until the test ends. Without PgBouncer the test is skipped.
+// until the test ends. Without PgBouncer it skips the test.
 func NewPooler(t testing.TB, s *Server, settings ...string) *Pooler {
 	t.Helper()
 	var p Pooler

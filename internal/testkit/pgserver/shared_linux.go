@@ -20,12 +20,12 @@ var shared struct {
 	alive io.WriteCloser // of the process: it is never closed before that ends
 }
 
-// untilTheProcessEnds runs a server until nobody has the other end of its input any more, whatever has ended that, and
+// untilTheProcessEnds runs a server until its standard input is closed, even by a crash of the parent process, and then
 // removes its folder.
 const untilTheProcessEnds = `"$@" >log 2>&1 & cat >/dev/null; kill -QUIT $!; wait; cd / && rm -rf "$FOLDER"`
 
-// Shared returns a server that all tests, or all benchmarks, of this process use together, each with a store of its
-// own. It ends with the process. Without programs of PostgreSQL the test is skipped.
+// Shared returns a server that all tests, or all benchmarks, of this process share, each with a store of its own. It
+// ends with the process. Without programs of PostgreSQL it skips the test.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	programs(t)
@@ -48,7 +48,7 @@ func startShared(t testing.TB) *Server {
 	cmd := exec.Command("sh", append([]string{"-c", untilTheProcessEnds, "sh"}, s.commandLine()...)...)
 	attributes, err := AsUser("")
 	require.NoError(t, err)
-	attributes.Setpgid = true // what interrupts the tests does not interrupt it
+	attributes.Setpgid = true // an interrupt of the tests does not end it
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = attributes, s.dir, append(cmd.Environ(), "FOLDER="+s.dir)
 	shared.alive, err = cmd.StdinPipe()
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// StartTLS starts a server that also listens on the loopback interface. There it takes connections with TLS alone, and
-// asks for a password. Its certificate names 127.0.0.1 and no other address.
+// StartTLS starts a server that also listens on the loopback interface. There it requires TLS and a password. Its
+// certificate has only the address 127.0.0.1.
 func StartTLS(t testing.TB, password string, settings ...string) *Server {
 	t.Helper()
 	address, err := testenv.FreeAddress()

@@ -41,8 +41,7 @@ func Guarded(t testing.TB, configure ...func(*server.Config)) *Node {
 	return n
 }
 
-// Browser does what a browser does with forms: it keeps cookies, says where a request comes from, and goes where it is
-// led.
+// Browser handles forms as a browser does: it keeps cookies, sends the origin of a request, and follows redirects.
 type Browser struct {
 	Node *Node
 	Jar  http.CookieJar
@@ -54,7 +53,7 @@ func (n *Node) Browser() *Browser {
 	return &Browser{n, jar}
 }
 
-// Do sends a request; form is nil for GET. More headers take the place of those that a browser sends.
+// Do sends a request; form is nil for GET. headers replace those that a browser sends.
 func (b *Browser) Do(path string, form url.Values, headers ...string) Answer {
 	b.Node.T.Helper()
 	if strings.HasPrefix(path, "/") {
@@ -89,7 +88,7 @@ func (b *Browser) Do(path string, form url.Values, headers ...string) Answer {
 	return a
 }
 
-// Open goes to an address and where that leads, and returns the form there.
+// Open follows an address and its redirects, and returns the form there.
 func (b *Browser) Open(path string) (Form, Answer) {
 	b.Node.T.Helper()
 	a := b.Do(path, nil)
@@ -101,7 +100,7 @@ func (b *Browser) Open(path string) (Form, Answer) {
 	return FormOf(b.Node.T, path, a), a
 }
 
-// Form is the first form of a page that is sent by POST, with what stands in its fields.
+// Form is the first form of a page with the method POST, with the values of its fields.
 type Form struct {
 	At     string
 	Fields url.Values
@@ -187,7 +186,7 @@ func (b *Browser) Send(f Form, do string) Answer {
 	return b.Do(f.At, f.Set("do", do).Fields)
 }
 
-// Publish sends a form, and what it leads to, and returns the preview.
+// Publish sends a form, and the form of the preview, and returns the preview.
 func (b *Browser) Publish(f Form) Answer {
 	b.Node.T.Helper()
 	a := b.Send(f, "preview")
@@ -226,7 +225,7 @@ func TextOf(t testing.TB, a Answer) string {
 
 const Oslo = "http://psi.example.org/oslo"
 
-// Editor starts a server with a map, and a browser in which somebody has signed in to edit it.
+// Editor starts a server with a map, and a browser with a signed-in editor of it.
 func Editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*Node, *Browser) {
 	n := Start(t, append(configure, func(c *server.Config) {
 		c.Tokens = []string{Token, OtherToken}
@@ -238,8 +237,8 @@ func Editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*Node,
 	return n, b
 }
 
-// PublishVersions publishes so many versions of a map, an hour apart, and returns the path of one of
-// its topics, without the part that says what of it.
+// PublishVersions publishes some versions of a map, an hour apart, and returns the path of one of its topics, without
+// the suffix of a view.
 func PublishVersions(n *Node, c *Clock, count int) (key string, times []time.Time) {
 	for i := range count {
 		doc := Cities(1, fmt.Sprint("version ", i))

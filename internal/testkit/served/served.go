@@ -1,4 +1,4 @@
-// Package served starts servers for tests, asks them, and holds what they answer to the rules and the schemas of their
+// Package served starts servers for tests, sends requests, and checks the answers by the rules and schemas of their
 // documents.
 package served
 
@@ -49,8 +49,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// The names of the protocol are spelled out here once more, as the tests are to
-// notice when those of the package change.
+// The names of the protocol are repeated here, so that the tests detect changes in the package.
 const (
 	SDShare   = "http://www.sdshare.org/2012/core/"
 	CWA       = "http://www.egovpt.org/sdshare"
@@ -60,7 +59,7 @@ const (
 	XTM21Type = "application/x-tm+xml;version=2.1"
 )
 
-// Document is an Atom document, or an entry of one, as it goes over the wire.
+// Document is an Atom document, or an entry of one, as it is sent.
 type Document struct {
 	XMLName  xml.Name
 	IDs      []string  `xml:"http://www.w3.org/2005/Atom id"`
@@ -134,7 +133,7 @@ func (d *Document) Typed(t testing.TB, rel string) map[string]string {
 	return byType
 }
 
-// Feed gets a feed document and checks what holds for each.
+// Feed gets a feed document and checks the rules for all of them.
 func (n *Node) Feed(url string, headers ...string) *Document {
 	n.T.Helper()
 	a := n.MustGet(url, headers...)
@@ -145,7 +144,7 @@ func (n *Node) Feed(url string, headers ...string) *Document {
 	return d
 }
 
-// Entry gets an entry document and checks what holds for each.
+// Entry gets an entry document and checks the rules for all of them.
 func (n *Node) Entry(url string) *Document {
 	n.T.Helper()
 	d := ParseAtom(n.T, n.MustGet(url))
@@ -159,8 +158,7 @@ var (
 	idForm   = regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
 
-// ParseAtom reads an Atom document and checks the rules that hold for all: what
-// RFC 4287 and the protocol want of each feed and each entry.
+// ParseAtom reads an Atom document and checks the rules of RFC 4287 and of the protocol for all feeds and entries.
 func ParseAtom(t testing.TB, a Answer) *Document {
 	t.Helper()
 	require.Equal(t, AtomType, a.Header.Get("Content-Type"))
@@ -199,7 +197,7 @@ func checkCommon(t testing.TB, d *Document) {
 	}
 }
 
-// assertEntriesAreLast checks that nothing of the feed follows its first entry.
+// assertEntriesAreLast checks that a feed has no other elements after its first entry.
 func assertEntriesAreLast(t testing.TB, raw string) {
 	t.Helper()
 	seen := false
@@ -255,7 +253,7 @@ func (n *Node) History(url string) (entries []Document, documents []*Document) {
 	return entries, documents
 }
 
-// Discard is a ResponseWriter that costs nothing.
+// Discard is a ResponseWriter without costs.
 type Discard struct {
 	Head   http.Header
 	Status int
@@ -296,7 +294,7 @@ func (n *Node) Delete(name, si string, headers ...string) Answer {
 	return n.Do(http.MethodDelete, "/topicmaps/"+name+"/topics/"+fragment.Key(fragment.Ref(si)), nil, headers...)
 }
 
-// Record asks a server without a socket.
+// Record returns the response of a handler, without a socket.
 func Record(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -322,8 +320,8 @@ type Node struct {
 	Address string // that it listens on
 }
 
-// Start starts a server on a store of its own, with all extensions unless Parts are given. What it answers is validated
-// against the schemas when the test ends.
+// Start starts a server on a store of its own, with all extensions unless Parts are given. After the test its answers
+// are validated against the schemas.
 func Start(t testing.TB, configure ...func(*server.Config)) *Node {
 	t.Helper()
 	return StartOn(t, store.Options{Dir: t.TempDir()}, configure...)
@@ -333,7 +331,7 @@ func Start(t testing.TB, configure ...func(*server.Config)) *Node {
 func StartOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *Node {
 	t.Helper()
 	n := &Node{T: t, Logs: &testenv.Log{}, Lint: NewLinter(t), HTTP: &http.Client{
-		// A body that the server is to ask for is not sent before that.
+		// The client never sends a body before the server requests it.
 		Transport:     &http.Transport{DisableCompression: true, ExpectContinueTimeout: time.Hour},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -437,12 +435,12 @@ func (n *Node) Post(path string, headers ...string) Answer {
 	return n.Do(http.MethodPost, path, nil, headers...)
 }
 
-// AcceptDatetime returns the header that asks for what was current at a time (RFC 7089 §2.1.1).
+// AcceptDatetime returns the header that requests the state at a time (RFC 7089 §2.1.1).
 func AcceptDatetime(t time.Time) []string {
 	return []string{"Accept-Datetime", t.UTC().Format(http.TimeFormat)}
 }
 
-// MustGet gets what must be there.
+// MustGet gets a document that must exist.
 func (n *Node) MustGet(url string, headers ...string) Answer {
 	n.T.Helper()
 	a := n.Get(url, headers...)
@@ -525,8 +523,7 @@ func Replace(t testing.TB, doc []byte, old, new string) []byte {
 	return bytes.Replace(doc, []byte(old), []byte(new), 1)
 }
 
-// DialAll makes the test's client reach this server under any name, as a proxy in
-// front of it would.
+// DialAll makes the test's client reach this server under any name, as through a proxy.
 func (n *Node) DialAll() {
 	address := n.Address
 	n.HTTP.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -541,7 +538,7 @@ func TopicMap(parts ...string) []byte {
 		strings.Join(parts, "\n") + "\n</topicMap>\n")
 }
 
-// Topic makes a topic http://psi.example.org/{id}; more goes after its identity.
+// Topic makes a topic http://psi.example.org/{id}; more follows its identity.
 func Topic(id, name string, more ...string) string {
 	return Identified(id, []string{"http://psi.example.org/" + id}, name, more...)
 }
@@ -598,9 +595,8 @@ func Small(renames ...string) []byte {
 	)
 }
 
-// Expected returns the content, as CXTM, that a collection must have after a
-// document was published there: what the document says and the subject
-// identifiers that the server assigns.
+// Expected returns the content, as CXTM, that a collection must have after a document was published there: that of the
+// document, and the subject identifiers that the server assigns.
 func (n *Node) Expected(name string, doc []byte) string {
 	n.T.Helper()
 	sp := n.SP(name)
@@ -619,8 +615,8 @@ func (n *Node) Current(name string) string {
 	return Canonical(n.T, n.MustGet("/topicmaps/"+name+"/snapshots/current.xtm21").Bytes, n.SP(name))
 }
 
-// Schemas returns the folder of published schemas, which stands beside the
-// repository where there is one, or why nothing can be checked.
+// Schemas returns the folder of published schemas, which is beside the repository, or an error with the reason why
+// nothing can be checked.
 var Schemas = sync.OnceValues(func() (string, error) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		return "", err
@@ -686,8 +682,7 @@ func (l *Linter) add(t testing.TB, a Answer) {
 	}
 }
 
-// Validate returns how many documents of each kind it has checked, and what
-// xmllint says of those that are wrong.
+// Validate returns the number of checked documents of each kind, and the complaints of xmllint.
 func (l *Linter) Validate(t testing.TB) (checked map[string]int, complaints string) {
 	t.Helper()
 	l.mu.Lock()
@@ -721,13 +716,12 @@ func (l *Linter) Validate(t testing.TB) (checked map[string]int, complaints stri
 	return checked, complaints
 }
 
-// XMLLint returns what is wrong with files, or "".
+// XMLLint returns the errors in files, or "".
 func XMLLint(t testing.TB, files []string, args ...string) string {
 	t.Helper()
 	args = append([]string{"--noout", "--nonet"}, args...)
 	out, err := exec.CommandContext(context.Background(), "xmllint", append(args, files...)...).CombinedOutput()
-	// Every file must have been looked at: xmllint says which of them validate,
-	// except with a DTD, where it says nothing.
+	// xmllint must have checked each file: it prints the valid ones, except with a DTD, for which it prints nothing.
 	if validates := bytes.Count(out, []byte(" validates\n")); err == nil && args[2] != "--dtdvalid" &&
 		validates != len(files) {
 		return fmt.Sprintf("%d of %d files validate:\n%s", validates, len(files), out)
@@ -763,7 +757,7 @@ func (n *Node) Ask(path string, headers ...string) *Discard {
 	return w
 }
 
-// Allocates returns how many bytes f allocates.
+// Allocates returns the number of bytes that f allocates.
 func Allocates(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -817,8 +811,7 @@ func (n *Node) Settings(name string, change func(*store.Settings)) {
 	require.NoError(n.T, err)
 }
 
-// State returns all that a collection publishes, to compare: nothing of it may
-// change where nothing is published.
+// State returns all that a collection publishes, for comparison: nothing of it may change if nothing is published.
 func (n *Node) State(name string) map[string]string {
 	n.T.Helper()
 	s := map[string]string{}

@@ -1,6 +1,5 @@
-// Package stores says where the stores of tests are: in memory, or, where the command line has "-engine badger", in
-// folders, or, where it has "-engine postgres", in a database. In memory and in a database each folder stands for a
-// store of its own.
+// Package stores selects the stores of tests: in memory, or, with "-engine badger" on the command line, in folders, or,
+// with "-engine postgres", in a database. In memory and in a database each folder identifies a store of its own.
 package stores
 
 import (
@@ -23,18 +22,18 @@ import (
 var (
 	places    sync.Map // the stores in the database: path of a folder → pg.Options
 	memories  sync.Map // the stores in memory: path of a folder → *kept
-	inFolders sync.Map // the names of tests whose stores are in folders, whatever the command line says → true
+	inFolders sync.Map // the names of tests that always have stores in folders → true
 )
 
-// kept is a store in memory. It outlives those who have it open.
+// kept is a store in memory. It still exists after it is closed.
 type kept struct {
 	mu     sync.Mutex
 	engine *memory.Engine
-	open   int // how often
+	open   int // number of users
 }
 
-// use returns the engine, and the function to call after the last use. The last one to do so closes it, as another
-// process would find it closed.
+// use returns the engine, and the function to call after the last use. The last user closes it, as if another process
+// had done so.
 func (k *kept) use() (e *memory.Engine, closed func() error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,7 +50,7 @@ func (k *kept) use() (e *memory.Engine, closed func() error) {
 	})
 }
 
-// Open opens the store that a folder stands for. Options that name an engine are left as they are.
+// Open opens the store of a folder. Options with an engine are not changed.
 func Open(t testing.TB, o store.Options) *store.DB {
 	t.Helper()
 	db, err := store.Open(t.Context(), In(t, o))
@@ -59,7 +58,7 @@ func Open(t testing.TB, o store.Options) *store.DB {
 	return db
 }
 
-// In returns how to open the store that a folder stands for. It is opened once: its engine is closed with it.
+// In returns the options that open the store of a folder. It is opened once: its engine is closed with it.
 func In(t testing.TB, o store.Options) store.Options {
 	t.Helper()
 	switch {
@@ -74,7 +73,7 @@ func In(t testing.TB, o store.Options) store.Options {
 	return o
 }
 
-// forget drops the stores in memory whose folders were removed, as the test that made them has ended.
+// forget removes the stores in memory whose folders were removed after the test that made them.
 func forget() {
 	memories.Range(func(folder, _ any) bool {
 		if _, err := os.Stat(filepath.Dir(folder.(string))); err != nil {
@@ -84,8 +83,8 @@ func forget() {
 	})
 }
 
-// inMemory reports whether the store that a folder stands for is in memory. A store whose folder is there is in the
-// folder. Benchmarks measure folders.
+// inMemory reports whether the store of a folder is in memory. An existing folder with a store is opened, and
+// benchmarks measure folders.
 func inMemory(t testing.TB, folder string) bool {
 	if _, benchmark := t.(*testing.B); benchmark || testenv.OnBadger() {
 		return false
@@ -105,7 +104,7 @@ func parent(test string) (string, bool) {
 	return test[:max(end, 0)], end > 0
 }
 
-// InDatabase opens the engine of the store in a database that a folder stands for, and returns what closes it.
+// InDatabase opens the engine of a folder's store in a database, and returns the function that closes it.
 func InDatabase(t testing.TB, folder string) (e *pg.Engine, closed func() error) {
 	t.Helper()
 	e, err := pg.Open(t.Context(), place(t, folder))
@@ -113,8 +112,7 @@ func InDatabase(t testing.TB, folder string) (e *pg.Engine, closed func() error)
 	return e, e.Close
 }
 
-// Place returns the name of the store that a folder stands for, as programs of another process open it: the folder, or
-// the address of a database.
+// Place returns the name by which other processes open the store of a folder: the folder, or the address of a database.
 func Place(t testing.TB, folder string) string {
 	t.Helper()
 	if !testenv.OnPostgreSQL() {
@@ -134,8 +132,7 @@ func place(t testing.TB, folder string) pg.Options {
 	return o
 }
 
-// Copy copies what the store that a folder stands for has now to another folder, which is empty. In a folder it must be
-// closed.
+// Copy copies the present content of a folder's store to another, empty folder. A store in a folder must be closed.
 func Copy(t testing.TB, from, to string) {
 	t.Helper()
 	if o, ok := places.Load(from); ok {
@@ -149,8 +146,8 @@ func Copy(t testing.TB, from, to string) {
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 }
 
-// InFolders says that a test looks at the files of data folders: its stores are there. It is skipped where stores are
-// in a database.
+// InFolders makes the stores of a test use folders, because it reads their files. It skips the test with stores in a
+// database.
 func InFolders(t testing.TB) {
 	t.Helper()
 	if testenv.OnPostgreSQL() {

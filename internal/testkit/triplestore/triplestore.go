@@ -1,5 +1,4 @@
-// Package triplestore is a SPARQL store for tests: it takes the requests of targets, and does what goes wrong with
-// stores.
+// Package triplestore is a SPARQL store for tests: it accepts the requests of targets, and simulates faults of stores.
 package triplestore
 
 import (
@@ -27,17 +26,17 @@ type Store struct {
 	mu     sync.Mutex
 	Graphs map[string]map[string]bool // by IRI: "s p o"
 	Fault  func(update bool) Fault
-	Refuse func(triple string) bool   // what it does not take
+	Refuse func(triple string) bool   // rejected triples
 	Most   int                        // triples of a request; 0: any number
 	Cut    int                        // rows of an answer; 0: all
 	Value  func(triple string) string // of two triples with the same value it keeps the first; nil: it keeps all
-	// Unfiltered says that filters are passed over.
+	// Unfiltered makes the store ignore filters.
 	Unfiltered bool
 	Count      int // requests
 	Size       int // bytes of updates
 }
 
-// Fault says what goes wrong with a request.
+// Fault is a fault in answering a request.
 type Fault int
 
 // The faults.
@@ -72,7 +71,7 @@ func (s *Store) Keep(f func()) {
 	f()
 }
 
-// Copied returns what the store has.
+// Copied returns the content of the store.
 func (s *Store) Copied() map[string]map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,7 @@ var token = regexp.MustCompile(
 // triples are in a graph.
 type triples map[string][]string
 
-// group reads a group of graphs behind its first brace, and returns what follows it.
+// group reads a group of graphs after its first brace, and returns the remaining tokens.
 func group(tokens []string) (all triples, rest []string) {
 	all = triples{}
 	for tokens = tokens[1:]; tokens[0] == "GRAPH"; tokens = tokens[1:] {
@@ -291,7 +290,7 @@ var ofSubjects = regexp.MustCompile(`VALUES \?s \{([^}]*)\}`)
 
 var comparison = regexp.MustCompile(`STR\(\?(\w)\) (>=|>) "([^"]*)"`)
 
-// passes evaluates the filter for a range: that a triple stands at a place or behind it, and before another one.
+// passes evaluates the filter of a range: triples from one place, inclusive, to another, exclusive.
 func passes(filter, triple string) bool {
 	if filter == "" {
 		return true

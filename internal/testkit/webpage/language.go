@@ -18,7 +18,7 @@ import (
 
 var parts = regexp.MustCompile(`\{\d+\}|%[a-z]|[|:;,.()“”„]`)
 
-// englishTexts are the parts of texts that German pages say otherwise.
+// englishTexts are the texts whose German translation differs.
 var englishTexts = sync.OnceValues(func() (map[string]bool, error) {
 	all, german := map[string]bool{}, map[string]bool{}
 	add := func(text texts.Text) {
@@ -54,8 +54,8 @@ var englishTexts = sync.OnceValues(func() (map[string]bool, error) {
 	return all, err
 })
 
-// EnglishInGerman returns the texts of pages that stand in a German one in English. What maps say, and what is marked
-// to be in another language, is none.
+// EnglishInGerman returns the English texts in a German page, except the content of maps, and text marked as another
+// language.
 func EnglishInGerman(t testing.TB, page []byte) []string {
 	t.Helper()
 	english, err := englishTexts()

@@ -31,7 +31,7 @@ type Validator struct {
 	known  map[place]bool
 }
 
-// place says how an element stands: within and behind which others, and with which attributes.
+// place is the context of an element: its parent, the elements before it, and its attributes.
 type place struct{ parent, before, element, attributes string }
 
 // NewValidator returns one that looks at its pages when the test ends.
@@ -52,7 +52,7 @@ func (v *Validator) Add(address string, body []byte) {
 	v.pages[file] = address
 }
 
-// isNew reports whether an element of a page stands as none did before.
+// isNew reports whether an element of a page has a place that no earlier one had.
 func (v *Validator) isNew(body []byte) (found bool) {
 	root, err := html.Parse(bytes.NewReader(body))
 	require.NoError(v.t, err)
@@ -76,7 +76,7 @@ func (v *Validator) isNew(body []byte) (found bool) {
 	return found
 }
 
-// Faults returns what is wrong with the pages, and false where there is no program that tells.
+// Faults returns the errors in the pages, and false if no validator is installed.
 func (v *Validator) Faults() (faults []string, checked bool) {
 	path := os.Getenv(validatorVariable)
 	if path == "" {

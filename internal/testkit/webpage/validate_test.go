@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 )
 
-// What is wrong is found, with its place. Else the validator would have looked at nothing.
+// The validator finds an error, with its place. This shows that it reads the pages.
 func TestValidatorFindsWhatIsWrong(t *testing.T) {
 	v := webpage.NewValidator(t)
 	v.Add("http://x/right.html", []byte("<!DOCTYPE html>\n<html lang=\"en\"><head><title>x</title></head><body><p>x</p></body></html>\n"))
@@ -24,7 +24,7 @@ func TestValidatorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// discard is a test of which nothing is checked at its end.
+// discard is a test whose checks at the end are skipped.
 type discard struct{ testing.TB }
 
 func (discard) Cleanup(func()) {}

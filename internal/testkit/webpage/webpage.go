@@ -1,4 +1,4 @@
-// Package webpage reads pages in tests, and holds them to what all pages keep.
+// Package webpage reads pages in tests, and checks the rules of all pages.
 package webpage
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 )
 
-// Page is a page that is well-formed, gives ids once, runs nothing and leads to documents of the web alone.
+// Page is a well-formed page with unique ids, without scripts, and with links only to documents of the web.
 type Page struct {
 	Title string
 	Links []string // of all elements, absolute
@@ -23,7 +23,7 @@ type Page struct {
 	Forms []Form
 }
 
-// Form is a form with what is filled in.
+// Form is a form with values.
 type Form struct {
 	Action string // absolute
 	Method string // in capitals
