@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkArchive measures the processor time of a server whose archived feed of fragments is read to its beginning:
-// of a map as it was loaded, when nothing has changed since, and when each topic has changed. Their first entries have
-// no row of their own. The reference are as many entries of the changes, which have.
+// of a newly loaded map, without changes since, and after a change of each topic. Their first entries have no row of
+// their own. The reference are as many entries of the changes, which have one.
 func BenchmarkArchive(b *testing.B) {
 	c := synthesize(b, mapSize())
 	document, err := os.ReadFile(c.file)
@@ -48,8 +48,8 @@ func BenchmarkArchive(b *testing.B) {
 	ratio(b, perEntry(first, c.topics), perEntry(changed, mapSize()), "cpu-of-changes/changed")
 }
 
-// readArchive reads all documents of the fragments feed in a folder, the newest first. It returns how many entries they
-// have, and the processor time that the server takes for so many entries, about, and for the rest.
+// readArchive reads all documents of the fragments feed in a folder, the newest first. It returns the number of their
+// entries, and the processor time of the server for about so many entries, and for the rest.
 func readArchive(b *testing.B, folder string, newest int) (entries int, took []time.Duration) {
 	n := serve(b, folder)
 	defer n.stop()

@@ -30,7 +30,7 @@ func serveBare(b *testing.B, files map[string][]byte) *node {
 	return startChild(b, childBare+"="+folder)
 }
 
-// serveFiles is what the child process does.
+// serveFiles is the work of the child process.
 func serveFiles(folder string) error {
 	files := map[string][]byte{}
 	all, err := os.ReadDir(folder)

@@ -1,7 +1,6 @@
-// Package bench_test measures whole flows: reading a topic map from a file, the
-// memory that it then takes, and writing it again in every form. Each figure is
-// the best of several rounds, in processor time, and stands beside its ratio to
-// a named reference that is measured in the same run: see docs/performance.md.
+// Package bench_test measures whole operations: reading a topic map from a file, the memory of the map, and writing it
+// in every form. Each figure is the best of several rounds, in processor time, with its ratio to a named reference that
+// is measured in the same run: see docs/performance.md.
 package bench_test
 
 import (
@@ -21,7 +20,7 @@ var (
 	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost, BenchmarkResourceList, BenchmarkServingMemory and BenchmarkVerifyFull take a map of a million topics (1.2 GB)")
 )
 
-// mapSize returns how many topics the synthetic map has.
+// mapSize returns the number of topics of the synthetic map.
 func mapSize() int {
 	switch {
 	case *topics > 0:
@@ -32,7 +31,7 @@ func mapSize() int {
 	return 10_000
 }
 
-// rounds returns how often everything is measured at least. The best counts.
+// rounds returns the least number of measurements. The best counts.
 func rounds() int {
 	if testing.Short() {
 		return testenv.Rounds(1, 1)
@@ -74,9 +73,8 @@ func BenchmarkMondial(b *testing.B) {
 	c.flows(b)
 }
 
-// flows runs the benchmarks one after the other. Those that need no map in memory
-// come first, because the garbage collector works the more seldom the more is
-// kept; fragments come last, because naming topics may add to the map.
+// flows runs the benchmarks one after the other. Those that need no map in memory are first, because the garbage
+// collector runs less often with more live memory; fragments are last, because naming topics may add to the map.
 func (c *corpus) flows(b *testing.B) {
 	for i := range c.references {
 		b.Run("Reference="+c.references[i].name, func(b *testing.B) { c.benchmarkReference(b, &c.references[i]) })
@@ -103,8 +101,7 @@ func best(n int, round func()) time.Duration {
 	return shortest
 }
 
-// bestOf runs the rounds of a benchmark: those that -benchtime asks for, and more
-// if these are fewer than -rounds.
+// bestOf runs the rounds of a benchmark: the number of -benchtime, or of -rounds if that is greater.
 func bestOf(b *testing.B, round func()) time.Duration {
 	shortest, done := never, 0
 	for b.Loop() {
@@ -119,7 +116,7 @@ func bestOf(b *testing.B, round func()) time.Duration {
 	return min(shortest, best(rounds()-done, round))
 }
 
-// rate reports how much of something is done in a second of processor time.
+// rate reports an amount per second of processor time.
 func rate(b *testing.B, amount float64, what string, d time.Duration) {
 	b.ReportMetric(amount/d.Seconds(), what+"/cpu-s")
 }

@@ -25,14 +25,13 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// hops is how many replicas stand behind each other in BenchmarkReplicaChain.
+// hops is the number of replicas in the chain of BenchmarkReplicaChain.
 const hops = 4
 
-// BenchmarkReplicaChain measures what one changed topic costs at each hop of a chain of four replicas, each of which
-// follows the one before it: requests, and bytes on the wire in both directions, heads included. The reference is the
-// fragment of the topic, as its origin serves it without a coding. The last hop is compared with the first one, too: a
-// hop must not cost more for being far from the origin. The documents of the feed are of the usual size, and full of
-// earlier entries.
+// BenchmarkReplicaChain measures the cost of one changed topic at each hop of a chain of four replicas: requests, and
+// transferred bytes in both directions, including headers. The reference is the fragment of the topic, as its origin
+// serves it without a coding. The last hop is compared with the first one, too: the distance from the origin must not
+// increase the cost. The documents of the feed have the usual size, and are full of earlier entries.
 func BenchmarkReplicaChain(b *testing.B) {
 	c := synthesize(b, mapSize())
 	original, err := os.ReadFile(c.file)
@@ -87,7 +86,7 @@ func BenchmarkReplicaChain(b *testing.B) {
 	ratio(b, wire[hops-1], wire[0], "bytes-of-first-hop")
 }
 
-// hop is a node of a chain: what it serves, and its client of the one before it.
+// hop is a node of a chain: its server, and its client of the previous one.
 type hop struct {
 	*client.Client
 	db              *store.DB
@@ -118,7 +117,7 @@ func newHop(b *testing.B) *hop {
 	return h
 }
 
-// ask makes a request to the collection.
+// ask sends a request to the collection.
 func (h *hop) ask(b *testing.B, method, at, body string) string {
 	r, err := http.NewRequest(method, h.server.BaseURL+"/topicmaps/"+collection+at, strings.NewReader(body))
 	require.NoError(b, err)

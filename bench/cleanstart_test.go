@@ -32,21 +32,18 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// The environment of a child process that makes a clean start: the data folder,
-// or the address of the database, and what it subscribes to.
+// The environment of a child process that makes a clean start: the data folder, or the address of the database, and the
+// subscribed URL.
 const (
 	childCopy   = "TMSHARE_BENCH_CHILD_COPY"
 	childOrigin = "TMSHARE_BENCH_CHILD_ORIGIN"
 )
 
-// BenchmarkCleanStart makes a clean start from a server in another process over
-// the loopback interface, in a process of its own, and reports the most anonymous
-// memory that this has ever in use. Its time is compared with what a program would
-// take that did the two halves of the work one after the other, and nothing else:
-// read the snapshot into a map, and write the same rows to Badger, in the order
-// of their keys. That is done by the clock, where the clean start has the benefit
-// of a second processor, and in processor time. Where the copy is in a database, the reference is a copy in a
-// folder, of the same origin.
+// BenchmarkCleanStart makes a clean start from a server in another process over the loopback interface, in a process of
+// its own, and reports its peak of anonymous memory. Its time is compared with that of the two halves of the work, one
+// after the other: reading the snapshot into a map, and writing the same rows to Badger, in the order of their keys. It
+// is compared by the clock, where the clean start benefits from a second processor, and in processor time. For a copy
+// in a database, the reference is a copy in a folder, of the same origin.
 func BenchmarkCleanStart(b *testing.B) {
 	n := mapSize()
 	if *million {
@@ -84,26 +81,26 @@ func BenchmarkCleanStart(b *testing.B) {
 		ratio(b, took.clock.Seconds(), (reading.clock + writing.clock).Seconds(), "read+write")
 		ratio(b, took.cpu.Seconds(), (reading.cpu + writing.cpu).Seconds(), "cpu-of-read+write")
 	}
-	if peak > 0 { // there is a /proc to read it from
+	if peak > 0 { // /proc is available
 		b.ReportMetric(peak/1e6, "peak-MB")
 	}
 }
 
-// elapsed is what something takes, by the clock and in processor time.
+// elapsed is a duration by the clock, and in processor time.
 type elapsed struct{ clock, cpu time.Duration }
 
 func (s elapsed) least(other elapsed) elapsed {
 	return elapsed{min(s.clock, other.clock), min(s.cpu, other.cpu)}
 }
 
-// elapsing returns what f takes.
+// elapsing measures f.
 func elapsing(f func()) elapsed {
 	begin, cpu := time.Now(), testenv.CPUTime()
 	f()
 	return elapsed{time.Since(begin), testenv.CPUTime() - cpu}
 }
 
-// cleanStart returns what a clean start takes, and the peak of its memory.
+// cleanStart returns the durations of a clean start, and the peak of its memory.
 func cleanStart(b *testing.B, url, place string) (took elapsed, peak float64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childCopy+"="+place, childOrigin+"="+url)
@@ -116,7 +113,7 @@ func cleanStart(b *testing.B, url, place string) (took elapsed, peak float64) {
 	return took, peak
 }
 
-// syncPlace is what the child process does. It prints what the round takes.
+// syncPlace is the work of the child process. It prints the durations of the round.
 func syncPlace(place string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
@@ -151,7 +148,7 @@ func syncPlace(place string) (err error) {
 	return nil
 }
 
-// readSnapshot returns what it takes to read the snapshot, unpacked, into a map.
+// readSnapshot measures reading the snapshot, unpacked, into a map.
 func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 	newest := origin.document(origin.url + "/topicmaps/" + collection + "/snapshots").Entries[0]
 	_, data := origin.do("GET", newest.link(b, "alternate", feeds.MediaTypeXTM21), nil, 200, "Accept-Encoding", "gzip")
@@ -173,8 +170,8 @@ func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 	return took
 }
 
-// writeRows returns what it takes to write the rows of a data folder to another
-// database with the same settings, in batches of Badger. They are read in pieces, which does not count.
+// writeRows measures writing the rows of a data folder to another database with the same settings, in batches of
+// Badger. Reading them, in pieces, is not included.
 func writeRows(b *testing.B, folder string) (took elapsed) {
 	from, to := openEngine(b, folder), openEngineWith(b, b.TempDir(), badger.Settings{LoadFrom: math.MaxInt64})
 	defer func() { require.NoError(b, errors.Join(from.Close(), to.Close())) }() // the folder is removed after that

@@ -89,7 +89,7 @@ func (v *vocabulary) send(method, path, mediaType string, body []byte) {
 	require.Less(v.b, res.StatusCode, 300, "%s", answer)
 }
 
-// change publishes a concept anew and follows it.
+// change publishes a changed concept and follows it.
 func (v *vocabulary) change(round int) {
 	i := v.n - 1 - round%100
 	start := testenv.CPUTime()
@@ -101,8 +101,8 @@ func (v *vocabulary) change(round int) {
 	require.True(v.b, r.Proven)
 }
 
-// BenchmarkConcept measures what it costs to publish one changed concept of a SKOS vocabulary, sent in Turtle, and to
-// follow it: on 1,000 concepts and on 50,000, in turn. The cost is that of the change.
+// BenchmarkConcept measures the cost of publishing one changed concept of a SKOS vocabulary, sent in Turtle, and of
+// following it: with 1,000 concepts and with 50,000, in turn. The cost must depend on the change only.
 func BenchmarkConcept(b *testing.B) {
 	many := 50_000
 	if testing.Short() {
@@ -124,9 +124,8 @@ func BenchmarkConcept(b *testing.B) {
 	ratio(b, l.Seconds(), s.Seconds(), "concept-of-1k")
 }
 
-// BenchmarkGraphFragments measures what it costs to answer with fragments in RDF, which are made of the map as those in
-// XTM are. Each is asked for once, so that nothing made before is used. The reference is XTM 1.0, the form for those
-// who ask for none.
+// BenchmarkGraphFragments measures the cost of answering with fragments in RDF, which are made of the map as those in
+// XTM are. Each is requested once, so that none is cached. The reference is XTM 1.0, the default form.
 func BenchmarkGraphFragments(b *testing.B) {
 	n := 5000
 	if testing.Short() {
@@ -152,7 +151,7 @@ func BenchmarkGraphFragments(b *testing.B) {
 	require.Greater(b, len(addresses), n)
 	took := map[string]time.Duration{}
 	endings := []string{".xtm1", ".xtm21", ".ttl", ".nt", ".rdf"}
-	for range b.N { // what was made is kept for a while: the first round counts
+	for range b.N { // fragments are cached: the first round counts
 		if len(took) > 0 {
 			continue
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// corpus is a map in a file, with what is known of it so far. It is measured when
-// a benchmark asks, and only once: any of them can be run alone.
+// corpus is a map in a file, with the properties measured so far. Each is measured once, when a benchmark needs it, so
+// each benchmark can be run alone.
 type corpus struct {
 	file       string
 	size       float64 // of the file, in bytes
@@ -26,10 +26,10 @@ type corpus struct {
 	ontopia    float64 // bytes of heap per topic in Ontopia, if known for such a map
 	references [3]reference
 
-	elements       int64          // 0: not counted yet
+	elements       int64          // 0: not counted
 	clockOfXmllint time.Duration  // 0: not measured
-	load           time.Duration  // 0: not measured yet
-	loaded         *tmdm.TopicMap // nil: not kept yet
+	load           time.Duration  // 0: not measured
+	loaded         *tmdm.TopicMap // nil: not loaded
 }
 
 // ontopiaHeap is the memory that Ontopia takes for each topic of a map of the
@@ -37,8 +37,8 @@ type corpus struct {
 // reference that is not measured in the same run.
 const ontopiaHeap = 3694
 
-// implied topics are in every map that uses them without saying so: the types of
-// names and of type-instance associations, and the two roles of these.
+// implied is the number of topics that maps use implicitly: the types of names and of type-instance associations, and
+// the two role types of these.
 const implied = 4
 
 func synthesize(b *testing.B, n int) *corpus {
@@ -49,7 +49,7 @@ func synthesize(b *testing.B, n int) *corpus {
 
 func mondial(b *testing.B) *corpus {
 	defer func() {
-		if b.Skipped() { // go test says why with -v alone
+		if b.Skipped() { // go test shows the reason only with -v
 			fmt.Println("NOT CHECKED: no real map: there is no shared/data/mondial.xtm.gz in any folder above")
 		}
 	}()
@@ -66,8 +66,7 @@ func mondial(b *testing.B) *corpus {
 	return c
 }
 
-// inFile makes a corpus of what write writes. It is a file because other
-// programs must be able to read it.
+// inFile makes a corpus of the output of write. It is a file for other programs.
 func inFile(b *testing.B, write func(io.Writer) error) *corpus {
 	c := &corpus{file: filepath.Join(b.TempDir(), "map.xtm")}
 	f, err := os.Create(c.file)
@@ -118,7 +117,7 @@ func (c *corpus) loadTime(b *testing.B) time.Duration {
 	return c.load
 }
 
-// sameElements fails unless all who read the file have found as many elements.
+// sameElements fails unless all readers of the file have found the same number of elements.
 func (c *corpus) sameElements(b *testing.B, n int64) {
 	require.Positive(b, n)
 	if c.elements == 0 {

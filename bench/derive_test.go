@@ -31,7 +31,7 @@ import (
 // childDerive is the data folder of a child process that derives.
 const childDerive = "TMSHARE_BENCH_CHILD_DERIVE"
 
-// inputs are how many collections are derived from, and reifiedOf one of how many topics has a name that is reified.
+// inputs is the number of inputs, and of reifiedOf topics one has a reified name.
 const (
 	inputs    = 3
 	reifiedOf = 10
@@ -44,10 +44,10 @@ const (
 	changeNew     = "new"     // there is a new topic, with two identifiers
 )
 
-// BenchmarkDerive measures what one change of an input costs in a derived collection, from the commit of the input to
-// that of what is derived. The three inputs have -topics each, or 1,000, in turn; all speak of the same subjects. The
-// cost is that of the change, so the ratio of the medians must be near 1. Each collection is in a process of its own.
-// The most anonymous memory that the large one has ever in use is reported, too: it derives all topics first.
+// BenchmarkDerive measures the cost of one change of an input in a derived collection, from the commit of the input to
+// that of the derived collection. The three inputs have -topics each, or 1,000, in turn; all have the same subjects.
+// The cost must depend on the change only, so the ratio of the medians must be near 1. Each collection is in a process
+// of its own. It also reports the large one's peak of anonymous memory: it derives all topics first.
 func BenchmarkDerive(b *testing.B) {
 	large, small := newDeriving(b, mapSize()), newDeriving(b, 1000)
 	kinds := []string{changeName, changeReified, changeNew}
@@ -68,7 +68,7 @@ func BenchmarkDerive(b *testing.B) {
 		b.ReportMetric(l.Seconds()*1000, "ms/"+kind)
 		ratio(b, l.Seconds(), s.Seconds(), kind+"-of-1k-topics")
 	}
-	if peak > 0 { // there is a /proc to read it from
+	if peak > 0 { // /proc is available
 		b.ReportMetric(peak/1e6, "peak-MB")
 	}
 }
@@ -84,7 +84,7 @@ type deriving struct {
 	lines *bufio.Scanner
 	in    io.WriteCloser
 	ended chan float64
-	first time.Duration // what it took to derive all
+	first time.Duration // the duration of deriving all
 	took  map[string][]time.Duration
 }
 
@@ -152,8 +152,8 @@ func (d *deriving) end() float64 {
 	return <-d.ended
 }
 
-// deriveFolder is what the child process does. It prints how long it takes to derive all topics, and then each change
-// that it is told.
+// deriveFolder is the work of the child process. It prints the duration of deriving all topics, and then of each
+// requested change.
 func deriveFolder(folder string) (err error) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, store.Options{Dir: folder, Indexes: ext.Indexes(), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// changesToCatchUp is how many topics change in a round of BenchmarkDeriveCatchUp.
+// changesToCatchUp is the number of changed topics in a round of BenchmarkDeriveCatchUp.
 const changesToCatchUp = 1000
 
 // BenchmarkDeriveCatchUp measures how fast a derived collection catches up on 1,000 changes of a source that its node

@@ -23,11 +23,11 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// BenchmarkDisk measures how much disk the data folder of a server takes after the first publication, and after as many
+// BenchmarkDisk measures the disk space of the data folder of a server after the first publication, and after as many
 // changes as there are topics: each gets another name, a hundred with each POST. There is a snapshot of either state,
 // and the server has ended. The references are the map as XTM 2.1, gzipped and plain.
 //
-// The rows are told apart by what they are for, each with its key. What Badger adds to that is the rest.
+// The rows are grouped by purpose, with their keys. The rest is added by Badger.
 func BenchmarkDisk(b *testing.B) {
 	c := synthesize(b, mapSize())
 	document, err := os.ReadFile(c.file)
@@ -110,7 +110,7 @@ func bytesIn(b *testing.B, folder string) (size float64) {
 	return size
 }
 
-// rowsOf returns how many bytes the rows of a data folder have, by what they are for.
+// rowsOf returns the size in bytes of the rows of a data folder, by purpose.
 func rowsOf(b *testing.B, folder string) map[string]float64 {
 	engine := openEngine(b, folder)
 	defer func() { require.NoError(b, engine.Close()) }()

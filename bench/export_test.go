@@ -16,8 +16,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// BenchmarkExport measures the export of a map that is followed, without and with the item identifiers that say who
-// asserts what. The reference writes the same map from memory ([xtm.Write]).
+// BenchmarkExport measures the export of a followed map, without and with the item identifiers of the sources. The
+// reference writes the same map from memory ([xtm.Write]).
 func BenchmarkExport(b *testing.B) {
 	origin := serve(b, importInto(b, synthesize(b, mapSize())))
 	folder := filepath.Join(b.TempDir(), "copy")

@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// searches are kinds of what people write, of which %d is a number of a topic.
+// searches are kinds of queries. %d is a number of a topic.
 var searches = []struct{ name, query string }{
 	{"letter", "t"},             // every topic has a word that begins so
 	{"word", "topic"},           // every topic has it
@@ -31,8 +31,8 @@ var searches = []struct{ name, query string }{
 	{"identifier", synthetic.Base + "t/%d"},
 }
 
-// BenchmarkFind measures how long searches take, each from the request to the last byte of the JSON, for other topics
-// each time so that no answer is kept, and how large the index of words is beside the records that have the names. The
+// BenchmarkFind measures the duration of searches, each from the request to the last byte of the JSON, for other topics
+// each time so that no answer is cached, and the size of the index of words relative to the records with the names. The
 // server is in a process of its own. The reference is the page of a topic.
 func BenchmarkFind(b *testing.B) {
 	stores.InFolders(b)
@@ -77,7 +77,7 @@ func BenchmarkFind(b *testing.B) {
 	ratio(b, entries, recordBytes, "bytes-of-records")
 }
 
-// timed returns how long a search takes, and checks that it finds something, or nothing.
+// timed measures a search, and checks that it finds something, or nothing.
 func (n *node) timed(b *testing.B, path string, nothing bool) time.Duration {
 	begun := time.Now()
 	_, answer := n.do("GET", path, nil, http.StatusOK)
@@ -95,7 +95,7 @@ func quantile(all []time.Duration, percent int) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// indexOf returns how many bytes the rows of the index of words of a data folder have, and those of its topics, which
+// indexOf returns the size in bytes of the index of words in a data folder, and of the records of its topics, which
 // have the names.
 func indexOf(b *testing.B, folder string) (index, records float64) {
 	engine := openEngine(b, folder)

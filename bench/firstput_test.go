@@ -18,11 +18,11 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 )
 
-// BenchmarkFirstPut publishes the first version of a map by HTTP, with its first snapshot, in a server
-// in a process of its own. Its time is compared with what a program would take that did nothing but
-// read the document into a map and then write the same rows to Badger, in the order of their keys:
-// by the clock, where the server has the benefit of a second processor, and in processor time. What the server has
-// written to its disk is compared with the document. A folder in memory, such as that of a tmpfs, has no such figure.
+// BenchmarkFirstPut publishes the first version of a map by HTTP, with its first snapshot, in a server in a process of
+// its own. Its time is compared with that of only reading the document into a map and then writing the same rows to
+// Badger, in the order of their keys: by the clock, where the server benefits from a second processor, and in processor
+// time. The bytes written to its disk are compared with the document, unless the folder is in memory, such as in a
+// tmpfs.
 func BenchmarkFirstPut(b *testing.B) {
 	c := synthesize(b, mapSize())
 	document, err := os.ReadFile(c.file)
@@ -57,7 +57,7 @@ func BenchmarkFirstPut(b *testing.B) {
 	}
 }
 
-// written returns how many bytes a process has had written to disks, 0 where that is not known.
+// written returns the number of bytes that a process has written to disks, or 0 if it is not known.
 func written(pid int) float64 {
 	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {

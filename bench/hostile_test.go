@@ -27,15 +27,15 @@ const (
 	hostilePeak = 700e6
 )
 
-// hostile is what a program has done with a document.
+// hostile is the result of a program for a document.
 type hostile struct {
 	answer string        // the status of the last answer, or of the program
 	peak   float64       // the most anonymous memory that it ever had in use (RssAnon), in bytes
 	cpu    time.Duration // processor time, but for that of its start
 }
 
-// BenchmarkHostile has the programs read each document of testhostile, each in a process of its own, and reports the
-// processor time and the peak of its memory as ratios to what docs/security.md allows. It prints the table of that
+// BenchmarkHostile makes the programs read each document of testhostile, each in a process of its own, and reports the
+// processor time and the peak of its memory as ratios to the limits of docs/security.md. It prints the table of that
 // document.
 func BenchmarkHostile(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
@@ -123,7 +123,7 @@ func publishing(b *testing.B, program, method, path, mediaType string, documents
 	})
 }
 
-// measured says what the server takes while f runs, which returns the answer.
+// measured measures the server while f runs. f returns the answer.
 func (n *node) measured(f func() string) (h hostile) {
 	before := processTime(n.b, n.cmd.Process.Pid)
 	h.peak = n.peakDuring(func() { h.answer = f() })
@@ -164,7 +164,7 @@ func subscribing(b *testing.B, program, mediaType, document string) hostile {
 	return ran(b, exec.Command(program, append(append([]string{"subscribe"}, at(filepath.Join(b.TempDir(), "data"))...), s.URL+"/fragments")...))
 }
 
-// ran runs a program. It may refuse what it is given.
+// ran runs a program, which may reject its input.
 func ran(b *testing.B, cmd *exec.Cmd) hostile {
 	var output bytes.Buffer
 	cmd.Stderr = &output

@@ -11,8 +11,7 @@ import (
 )
 
 // BenchmarkHubFragment measures the time to the first and to the last byte of the fragment of a topic with 50,000
-// associations, when it is asked for first and when it is asked for again. The reference is the map with that topic,
-// which is streamed as it is now.
+// associations, for the first request and for a later one. The reference is the map with that topic, which is streamed.
 func BenchmarkHubFragment(b *testing.B) {
 	many := 50_000
 	if testing.Short() {
@@ -51,7 +50,7 @@ func (s *scheme) hub() string {
 	return ""
 }
 
-// timed returns how long it took until an answer began and until it ended, as the programs of this project ask for it.
+// timed returns the time until an answer began and until it ended, with the headers of this project's programs.
 func (s *scheme) timed(url string) (first, last time.Duration) {
 	r, err := http.NewRequestWithContext(s.b.Context(), http.MethodGet, url, nil)
 	require.NoError(s.b, err)

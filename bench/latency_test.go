@@ -24,14 +24,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// latency is what a proxy adds to each request.
+// latency is added to each request by a proxy.
 const latency = 50 * time.Millisecond
 
-// BenchmarkLatency measures how much longer it takes to catch up on many changes
-// where each request takes 50 ms longer, and how many requests that is. The documents of the feed must be asked for
-// one after the other, and the fragments come with them: what the requests
-// wait for is the reference. Many are 1,000, and 10,000 where
-// -topics is more than 50,000.
+// BenchmarkLatency measures the additional time for catching up on many changes if each request takes 50 ms longer, and
+// the number of requests. The documents of the feed must be requested one after the other, and include the fragments:
+// the latency of these requests is the reference. Many are 1,000, and 10,000 if -topics is more than 50,000.
 func BenchmarkLatency(b *testing.B) {
 	changes := 1000
 	if mapSize() > 50_000 {
@@ -104,7 +102,7 @@ func newFollower(b *testing.B, origin *node, delay time.Duration) *follower {
 	return f
 }
 
-// sync does a round and returns what it takes, and how many requests.
+// sync does a round and returns its duration and the number of requests.
 func (f *follower) sync(b *testing.B) (took time.Duration, documents, fragments int64) {
 	f.documents.Store(0)
 	f.fragments.Store(0)
@@ -116,15 +114,13 @@ func (f *follower) sync(b *testing.B) (took time.Duration, documents, fragments 
 	return took, f.documents.Load(), f.fragments.Load()
 }
 
-// changesPerUpdate is how many topics a round of BenchmarkPartialUpdate has to bring.
+// changesPerUpdate is the number of changed topics in a round of BenchmarkPartialUpdate.
 const changesPerUpdate = 10
 
-// BenchmarkPartialUpdate measures what cron would run: a process of tmshare-client
-// that fetches and applies the fragments of ten changed topics, from its start to
-// its exit, on a copy of 1,000 topics and on one of -topics, or with -million of a
-// million, in turn. The cost is that of the change, so the ratio of the medians must
-// be near 1. It reports the most anonymous memory that these processes ever have in
-// use, too.
+// BenchmarkPartialUpdate measures a job of cron: a process of tmshare-client that fetches and applies the fragments of
+// ten changed topics, from its start to its exit, on a copy of 1,000 topics and on one of -topics, or with -million of
+// a million, in turn. The cost must depend on the change only, so the ratio of the medians must be near 1. It also
+// reports the peak of anonymous memory of these processes.
 func BenchmarkPartialUpdate(b *testing.B) {
 	program := build(b, "tmshare-client")
 	n := mapSize()
@@ -146,14 +142,13 @@ func BenchmarkPartialUpdate(b *testing.B) {
 	b.ReportMetric(median(small.cpu).Seconds()*1000, "cpu-ms/1k-topics")
 	b.ReportMetric(float64(n), "topics")
 	ratio(b, l.Seconds(), s.Seconds(), "time-of-1k-topics")
-	if large.peak > 0 { // there is a /proc to read it from
+	if large.peak > 0 { // /proc is available
 		b.ReportMetric(large.peak/1e6, "peak-MB/large")
 		b.ReportMetric(small.peak/1e6, "peak-MB/1k-topics")
 	}
 }
 
-// updated is a server in a process of its own, and a copy that a program keeps in
-// step with it.
+// updated is a server in a process of its own, and a copy that a program updates.
 type updated struct {
 	*node
 	program, place string
@@ -181,7 +176,7 @@ func newUpdated(b *testing.B, program string, topics int) *updated {
 	return u
 }
 
-// client runs the program and returns how long it takes, by the clock and in processor time, and what it says.
+// client runs the program and returns its duration, by the clock and in processor time, and its output.
 func (u *updated) client(args ...string) (took, cpu time.Duration, output string) {
 	u.b.Helper()
 	cmd := exec.Command(u.program, append(args, at(u.place)...)...)

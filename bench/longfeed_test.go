@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longSource is a source that says very much in its first round, in one of the protocols: of 100
-// topics that there are, and of others that came and went, or of many versions of the 100.
+// longSource is a source with many entries for a first round, in one of the protocols: of 100 present topics, and of
+// removed ones, or of many versions of the 100.
 type longSource struct {
 	protocol string
-	path     string // of what one subscribes to
+	path     string // of the subscribed URL
 	serve    func(entries int) http.Handler
 }
 
@@ -30,9 +30,8 @@ var longSources = []longSource{
 	{"resourcesync", "/capabilitylist.xml", longChanges},
 }
 
-// BenchmarkLongFeed measures the memory of tmshare-client, the program itself, in the first
-// round of a source that has many entries and no snapshot, beside that of one with few. Few
-// fragments are fetched: what takes memory is what the source says.
+// BenchmarkLongFeed measures the memory of the program tmshare-client in the first round of a source with many entries
+// and no snapshot, relative to one with few. Few fragments are fetched: the entries need the memory.
 func BenchmarkLongFeed(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Println("NOT CHECKED: no memory of the client: there is no /proc to read it from")

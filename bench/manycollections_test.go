@@ -20,10 +20,10 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// BenchmarkManyCollections measures tmshare-server, the program itself, with 10,000 collections in its store; the
-// reference is the same with 100. How long it takes to start; the overview after a commit, and for those who have it;
-// how long after a commit a follower of the overview is answered that waits (Prefer: wait); and what part of a
-// processor the program takes while nothing happens and the follower waits, for longer than a round of its upkeep.
+// BenchmarkManyCollections measures tmshare-server with 10,000 collections in its store; the reference is the same with
+// 100. It measures the time to start; the overview after a commit, and conditional requests of it; the time from a
+// commit to the answer for a waiting follower of the overview (Prefer: wait); and the load of a processor without
+// changes while the follower waits, for longer than a round of its upkeep.
 func BenchmarkManyCollections(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		fmt.Println("NOT CHECKED: no processor time of the server: there is no /proc to read it from")
@@ -78,7 +78,7 @@ func createMany(b *testing.B, place string, count int) {
 	require.NoError(b, db.Close())
 }
 
-// manyFigures are medians of what is measured, and a part of a processor.
+// manyFigures are medians of the measurements, and a load of a processor.
 type manyFigures struct {
 	start, fresh, known, woken time.Duration
 	idle                       float64
@@ -127,7 +127,7 @@ func (f *manyFigures) measure(b *testing.B, program, place string, changes int, 
 	f.idle = used.Seconds() / idle.Seconds()
 }
 
-// waits has a follower of a document wait that has what a tag names. What it returns has when it was answered.
+// waits makes a follower with a tag wait for a change of a document. It returns a channel for the time of the answer.
 func (n *node) waits(at, tag string) (answered <-chan time.Time) {
 	c := make(chan time.Time, 1)
 	go func() {

@@ -23,14 +23,12 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 )
 
-// BenchmarkServingMemory measures the memory of tmshare-server, the program itself,
-// while all kinds of readers ask for a map at once, and again in a new process when
-// the map has ten times as many changes behind it. What takes memory must be neither
-// the size of the map nor its history.
+// BenchmarkServingMemory measures the memory of tmshare-server while all kinds of readers read a map concurrently, and
+// again in a new process when the map has ten times as many changes. The memory must depend neither on the size of the
+// map nor on its history.
 //
-// RssAnon is what the process has allocated. VmHWM is all that is resident, which
-// includes those pages of the database's files that the system keeps in memory as
-// long as memory is free.
+// RssAnon is the memory allocated by the process. VmHWM is all resident memory, including those pages of the database's
+// files that the system caches while memory is free.
 func BenchmarkServingMemory(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Println("NOT CHECKED: no memory of the server: there is no /proc to read it from")
@@ -66,7 +64,7 @@ func BenchmarkServingMemory(b *testing.B) {
 // peak is the most memory that a server has in use, in bytes.
 type peak struct{ anonymous, resident float64 }
 
-// batchSize is how many topics are changed at once.
+// batchSize is the number of topics changed at once.
 const batchSize = 100
 
 // changes returns documents that describe batchSize topics each.
@@ -101,8 +99,8 @@ func publishAll(b *testing.B, place string, batches []string, times int) {
 	}
 }
 
-// peakOf starts the program, has it asked for all that subscribers ask for, by some
-// at the same time, and returns how much memory it has had.
+// peakOf starts the program, requests all documents that subscribers read, some concurrently, and returns the peak of
+// its memory.
 func peakOf(b *testing.B, program, place string) (p peak) {
 	n := runServer(b, program, place)
 	defer n.stop()
@@ -111,7 +109,7 @@ func peakOf(b *testing.B, program, place string) (p peak) {
 	archive := n.archive(urls.archive)
 	const xtm21 = "application/x-tm+xml;version=2.1"
 	anyArchive := func() string { return archive[rand.IntN(len(archive))] }
-	mix := []func(){ // each a reader who comes again and again
+	mix := []func(){ // each is a reader with repeated requests
 		func() { n.drain(urls.recent, "gzip") },
 		func() { n.drain(anyArchive(), "zstd") },
 		func() { n.drain(anyArchive(), "") },
@@ -157,7 +155,7 @@ func peakOf(b *testing.B, program, place string) (p peak) {
 	return p
 }
 
-// drain fetches what is at an address, and throws it away.
+// drain fetches a document, and discards it.
 func (n *node) drain(at, coding string) {
 	r, err := http.NewRequest(http.MethodGet, at, nil)
 	require.NoError(n.b, err)

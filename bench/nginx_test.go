@@ -19,9 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nginxConfig serves the files of a folder, gzipped ones as they are to those who
-// take them so. It is what a distribution ships, without the log of requests, and
-// without an end to connections.
+// nginxConfig serves the files of a folder, and gzipped files unchanged to clients that accept gzip. It is a
+// distribution's default, without the log of requests, and without an end to connections.
 const nginxConfig = `
 daemon off;
 pid %[1]s/pid;
@@ -90,7 +89,7 @@ func startNginx(b *testing.B, files map[string][]byte) (url string, pid int, err
 	return "", 0, nil
 }
 
-// load is what wrk has measured.
+// load is the measurement of wrk.
 type load struct{ perSecond, perCPUSecond float64 }
 
 var (
@@ -98,8 +97,8 @@ var (
 	requestsInAll     = regexp.MustCompile(`(\d+) requests in`)
 )
 
-// wrk asks for a URL for a second, again and again, on sixteen connections that it
-// keeps. pid is the process that serves, with its children.
+// wrk requests a URL repeatedly for a second, on sixteen persistent connections. pid is the process that serves, with
+// its children.
 func wrk(b *testing.B, pid int, url string, headers ...string) load {
 	args := []string{"-t1", "-c16", "-d1s"}
 	for i := 0; i < len(headers); i += 2 {

@@ -44,7 +44,7 @@ const collection = "synthetic"
 // newPlace returns where a new store is: in a folder, or with "-engine postgres" in a database.
 func newPlace(b *testing.B) string { return stores.Place(b, filepath.Join(b.TempDir(), "store")) }
 
-// at returns the flags of a program that say where its store is.
+// at returns the flags of a program for the place of its store.
 func at(place string) []string {
 	if extension.IsAddress(place) {
 		return []string{"--store", place}
@@ -91,7 +91,7 @@ func serve(b *testing.B, place string) *node {
 	return startChild(b, childData+"="+place)
 }
 
-// startChild starts a server in a process with a line of the environment that says what it serves.
+// startChild starts a server in a process with a line of the environment for its place.
 func startChild(b *testing.B, environment string) *node {
 	b.Helper()
 	n := &node{b: b, cmd: exec.Command(os.Args[0]), http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
@@ -137,9 +137,8 @@ func (n *node) do(method, at string, body io.Reader, status int, headers ...stri
 	return a.Header, got
 }
 
-// servePlace is what the child process does: it serves what is in the store, as
-// tmshare-server does but without the line of the log that each request has,
-// until it is told to end.
+// servePlace is the work of the child process: it serves the store, as tmshare-server does but without logging
+// requests, until SIGTERM.
 func servePlace(place string) (err error) {
 	if path := os.Getenv(childProfile); path != "" {
 		var profile bytes.Buffer
@@ -164,7 +163,7 @@ func servePlace(place string) (err error) {
 	s, err := server.New(server.Config{
 		Parts: ext.Parts(),
 		Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger, MaxBody: 4 << 30,
-		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // when a benchmark asks for one
+		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // only on request
 	})
 	if err != nil {
 		return err
@@ -173,7 +172,7 @@ func servePlace(place string) (err error) {
 	return serveUntilTold(s, web.Listener{Listener: listener})
 }
 
-// serveUntilTold serves until the process is told to end. It prints the URL.
+// serveUntilTold serves until SIGTERM. It prints the URL.
 func serveUntilTold(handler http.Handler, listener net.Listener) error {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
@@ -198,8 +197,7 @@ func asChild(work func(string) error, test string) {
 	os.Exit(0)
 }
 
-// profile begins the profile of a child process that works beside the server, if one is wanted. The ending is that of
-// its file.
+// profile begins the profile of a child process other than the server, if it is requested. ending is that of its file.
 func profile(ending string) (stop func(), err error) {
 	path := os.Getenv(childProfile)
 	if path == "" {

@@ -25,10 +25,10 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// BenchmarkPageKinds measures how long pages of each kind take, from the request to the last byte, gzipped, at 200
-// requests a second, of a vocabulary of 5,000 concepts of which one changes each second. All kinds have the same
-// addresses again and again, as far as there are several. The reference is a file of the same size, of http.FileServer,
-// under the same load. The figures are those of the slowest kind; the log has all.
+// BenchmarkPageKinds measures the duration of requests for pages of each kind, to the last byte, gzipped, at 200
+// requests a second, of a vocabulary of 5,000 concepts of which one changes each second. All kinds repeat the same
+// addresses, as far as there are several. The reference is a file of the same size, of http.FileServer, under the same
+// load. The figures are those of the slowest kind; the log has all.
 func BenchmarkPageKinds(b *testing.B) {
 	n, length := 5000, pagesFor/2
 	if testing.Short() {
@@ -164,8 +164,8 @@ func pageKinds(b *testing.B, h *httptest.Server, n int) (all []pageKind) {
 	return all
 }
 
-// under asks for pages 200 times a second, each at its time whether or not those before are answered. It returns how
-// long each answer took, in order.
+// under requests pages 200 times a second, each at its time even if earlier ones are not answered. It returns the
+// sorted durations of the answers.
 func (k pageKind) under(b *testing.B, h *httptest.Server, length time.Duration) (took []time.Duration) {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
@@ -191,8 +191,8 @@ func (k pageKind) under(b *testing.B, h *httptest.Server, length time.Duration) 
 	return took
 }
 
-// BenchmarkUncachedPages measures the processor time of a page of each kind, of a vocabulary of 5,000 concepts (300 with
-// -short), in a state of which no page was made before. It has no connections, and nothing of a client.
+// BenchmarkUncachedPages measures the processor time of a page of each kind, of a vocabulary of 5,000 concepts (300
+// with -short), in a state of which no page is cached. It includes no connections and no client.
 func BenchmarkUncachedPages(b *testing.B) {
 	n := 5000
 	if testing.Short() {

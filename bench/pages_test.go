@@ -22,16 +22,16 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// How often BenchmarkPages asks for a page, and commits, and for how long: with -short for a moment.
+// The frequencies of requests and commits in BenchmarkPages, and their duration, which is short with -short.
 const (
 	pageEvery   = time.Second / 200
 	commitEvery = time.Second / 50
 	pagesFor    = 10 * time.Second
 )
 
-// BenchmarkPages measures how long the page of a topic of mondial takes, from the request to the last byte, gzipped, at
-// 200 requests a second, each for the next topic, while 50 commits are made each second. Server, client and whoever
-// commits share the process. The reference is XTM 2.1 of the same topics, under the same load.
+// BenchmarkPages measures the duration of requests for the page of a topic of mondial, to the last byte, gzipped, at
+// 200 requests a second, each for the next topic, with 50 commits each second. Server, client and writer share the
+// process. The reference is XTM 2.1 of the same topics, under the same load.
 func BenchmarkPages(b *testing.B) {
 	h, db := serveHere(b, importInto(b, mondial(b)))
 	all := topicsOf(b, db)
@@ -73,7 +73,7 @@ func BenchmarkLargeTopic(b *testing.B) {
 	large, small := time.Duration(0), time.Duration(0)
 	size := 0
 	for b.Loop() {
-		for i := range 20 { // each in another state, so that no page is kept
+		for i := range 20 { // each in another state, so that no page is cached
 			rename(b, db, "http://example.org/i/7", i)
 			begun := time.Now()
 			size = len(got(b, h.Client(), address("http://example.org/hub"), ""))
@@ -124,7 +124,7 @@ func topicsOf(b *testing.B, db *store.DB) (all []fragment.Ref) {
 	return all
 }
 
-// got returns what is at an address.
+// got returns the document of an address.
 func got(b *testing.B, c *http.Client, url, coding string) []byte {
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	require.NoError(b, err)
@@ -140,8 +140,8 @@ func got(b *testing.B, c *http.Client, url, coding string) []byte {
 	return body
 }
 
-// underLoad asks for topics, one after the other, each at its time whether or not those before are answered, while
-// others are changed. It returns how long each answer took, in order.
+// underLoad requests topics, one after the other, each at its time even if earlier ones are not answered, while others
+// are changed. It returns the sorted durations of the answers.
 func underLoad(b *testing.B, length time.Duration, h *httptest.Server, db *store.DB, all []fragment.Ref, ending string) []time.Duration {
 	var mu sync.Mutex
 	var took []time.Duration

@@ -17,11 +17,11 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// commitsBack is how many commits the state is back that BenchmarkExportAt writes.
+// commitsBack is the number of commits after the state that BenchmarkExportAt writes.
 const commitsBack = 1000
 
-// BenchmarkExportAt measures the export of a state that is 1,000 commits back, each of one topic, beside the export of
-// the present one.
+// BenchmarkExportAt measures the export of a state 1,000 commits ago, each of one topic, relative to the export of the
+// present one.
 func BenchmarkExportAt(b *testing.B) {
 	n := mapSize()
 	c := synthesize(b, n)

@@ -21,10 +21,8 @@ import (
 // childFile names, in the environment of a child process, the file that it loads.
 const childFile = "TMSHARE_BENCH_CHILD_FILE"
 
-// BenchmarkPeakMemory loads the synthetic map in a process of its own and reports
-// the most anonymous memory that it has ever in use: the map, what the reader
-// needs besides, and garbage. The map has as many topics as the others have, or a
-// million.
+// BenchmarkPeakMemory loads the synthetic map in a process of its own and reports the peak of anonymous memory: for the
+// map, the reader, and garbage. The map has as many topics as in other benchmarks, or a million.
 func BenchmarkPeakMemory(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Println("NOT CHECKED: no peak memory: there is no /proc to read it from")
@@ -94,7 +92,7 @@ func anonymous(pid int) float64 {
 	return 0
 }
 
-// loadAsChild is what the child process does. It returns its exit code.
+// loadAsChild is the work of the child process. It returns its exit code.
 func loadAsChild(file string) int {
 	f, err := os.Open(file)
 	if err != nil {

@@ -22,10 +22,9 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// BenchmarkPost measures how long it takes to publish one changed topic by HTTP
-// POST, the commit to disk included, on a collection of 1,000 topics and on a large
-// one, in turn. The cost is that of the change, so the ratio of the medians must be
-// near 1.
+// BenchmarkPost measures the time of publishing one changed topic by HTTP POST, including the commit to disk, on a
+// collection of 1,000 topics and on a large one, in turn. The cost must depend on the change only, so the ratio of the
+// medians must be near 1.
 func BenchmarkPost(b *testing.B) {
 	const posts, few = 200, 1000
 	large := newEditor(b, counted(manyTopics()), manyTopics(), posts)
@@ -52,7 +51,7 @@ type editor struct {
 	*node
 	name      string
 	place     string
-	documents []string // each describes a topic; %d in its name tells the rounds apart
+	documents []string // each describes a topic; %d in its name is the round
 	round     int
 	took      []time.Duration
 }
@@ -71,11 +70,11 @@ func newEditor(b *testing.B, name string, topics, documents int) *editor {
 		e.documents = append(e.documents, string(bytes.ReplaceAll([]byte(document), []byte(name), fmt.Appendf(nil, ">Topic %d, round %%d<", i))))
 	}
 	reading.stop()
-	e.node = serve(b, e.place) // another, in whose memory there is nothing of these topics
+	e.node = serve(b, e.place) // a new process, which has none of these topics in memory
 	return e
 }
 
-// sizeInDatabase returns how many bytes a store takes in a database, indexes included; 0 if it is in a folder.
+// sizeInDatabase returns the size in bytes of a store in a database, including indexes; 0 if it is in a folder.
 func sizeInDatabase(b *testing.B, place string) float64 {
 	if !extension.IsAddress(place) {
 		return 0
@@ -94,7 +93,7 @@ func (n *node) describe(si string) string {
 	return string(document)
 }
 
-// send publishes what a document describes, and notes how long that took.
+// send publishes the topics of a document, and records the time.
 func (e *editor) send(document string) (p publish.Published) {
 	start := time.Now()
 	_, answer := e.do("POST", "/topics", bytes.NewReader([]byte(document)), http.StatusOK)
@@ -127,7 +126,7 @@ func manyTopics() int {
 	return mapSize()
 }
 
-// counted writes a number of topics as people say it.
+// counted writes a number of topics for people.
 func counted(n int) string {
 	switch {
 	case n%1_000_000 == 0:
@@ -138,14 +137,11 @@ func counted(n int) string {
 	return fmt.Sprint(n)
 }
 
-// BenchmarkPutUnchanged publishes the synthetic map once, and then sends a running
-// server the same file again and again: the server reads it, compares it with what
-// is published and finds nothing to publish. Editors who publish whole maps do just
-// that, with few changes. The time, by the clock and of the processor, stands beside
-// that of reading the file alone.
+// BenchmarkPutUnchanged publishes the synthetic map once, and then repeatedly sends the same file to a running server,
+// which reads it, compares it with the published map and finds no change. Editors who publish whole maps do the same
+// with few changes. The time, by the clock and of the processor, is compared with that of only reading the file.
 //
-// The memory is the most that the server has ever in use, beside that of a process
-// that only reads the file.
+// The memory is the server's peak, relative to that of a process that only reads the file.
 func BenchmarkPutUnchanged(b *testing.B) {
 	c := synthesize(b, mapSize())
 	alone := spent{never, never}
@@ -175,7 +171,7 @@ func BenchmarkPutUnchanged(b *testing.B) {
 	}
 }
 
-// spent is what something takes, by the clock on the wall and of processor time.
+// spent is a duration by the clock, and in processor time.
 type spent struct{ clock, cpu time.Duration }
 
 func (s spent) least(t spent) spent { return spent{min(s.clock, t.clock), min(s.cpu, t.cpu)} }
@@ -200,8 +196,7 @@ func (n *node) putUnchanged(document []byte, topics int) spent {
 	return took
 }
 
-// peakDuring returns the most anonymous memory that the server has in use while f
-// runs, in bytes; 0 where there is no /proc to read it from.
+// peakDuring returns the server's peak of anonymous memory while f runs, in bytes; 0 without /proc.
 func (n *node) peakDuring(f func()) (peak float64) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		f()

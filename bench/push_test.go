@@ -20,15 +20,15 @@ import (
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 )
 
-// How often BenchmarkPush commits, and for how long: with -short for a moment.
+// The interval of commits in BenchmarkPush, and its duration, which is short with -short.
 const (
 	pushEvery = 10 * time.Millisecond
 	pushFor   = 5 * time.Second
 )
 
-// BenchmarkPush measures the time from a commit of one topic at a server to the commit of it at a follower that waits
-// for changes, over the loopback interface, with 100 commits a second. Server and follower share the process. The
-// reference is the interval between two commits: more than a few of it would say that the follower falls behind.
+// BenchmarkPush measures the time from a commit of one topic at a server to its commit at a follower that waits for
+// changes, over the loopback interface, with 100 commits a second. Server and follower share the process. The reference
+// is the interval between two commits: a much longer time shows that the follower lags behind.
 func BenchmarkPush(b *testing.B) {
 	silent := slog.New(slog.DiscardHandler)
 	published, err := openStore(b.Context(), importInto(b, synthesize(b, 1000)), silent)

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// statements is how many statements of RDF are read, with -short a tenth.
+// statements is the number of statements of RDF to read, with -short a tenth.
 func statements() int {
 	if testing.Short() {
 		return 40_000
@@ -29,8 +29,8 @@ func statements() int {
 	return 400_000
 }
 
-// BenchmarkRDF reads a thesaurus in three notations, beside the readers of Debian's raptor2-utils and serdi, whose
-// processes are timed as a whole: they read it and count, or write nothing.
+// BenchmarkRDF reads a thesaurus in three notations. The references are raptor2-utils and serdi of Debian, whose whole
+// processes are timed: they read it and count, or write nothing.
 func BenchmarkRDF(b *testing.B) {
 	for _, notation := range synthetic.Notations {
 		file := thesaurus(b, notation)
@@ -136,8 +136,8 @@ func BenchmarkConvertRDF(b *testing.B) {
 	}
 }
 
-// peakWhile runs a program, and returns the most memory that it was seen to have, in MB. What the system says of it when it
-// has ended may be that of the process that has started it.
+// peakWhile runs a program, and returns the peak of its memory in MB, by polling. The system's own figure after its end
+// may be that of the parent process.
 func peakWhile(b *testing.B, cmd *exec.Cmd) (peak float64) {
 	require.NoError(b, cmd.Start())
 	ended := make(chan error, 1)

@@ -19,8 +19,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// countElements reads a document to its end, looks at all text and attributes, and returns
-// how many elements there are.
+// countElements reads a whole document, with all text and attributes, and returns the number of elements.
 func countElements(b *testing.B, s *scan.Scanner) (elements int64) {
 	size := 0
 	for {
@@ -47,8 +46,7 @@ func countElements(b *testing.B, s *scan.Scanner) (elements int64) {
 	return elements
 }
 
-// benchmarkTokenize splits the file into tokens. B/op, all that is allocated
-// for it, does not grow with the file.
+// benchmarkTokenize splits the file into tokens. B/op, the total of allocations, does not grow with the file.
 func (c *corpus) benchmarkTokenize(b *testing.B) {
 	b.ReportAllocs()
 	d := bestOf(b, func() {
@@ -81,8 +79,7 @@ func (c *corpus) benchmarkLoad(b *testing.B) {
 	}
 }
 
-// benchmarkHeap measures what a map takes in memory when it has been loaded, and
-// nothing but it is left.
+// benchmarkHeap measures the live memory of a loaded map.
 func (c *corpus) benchmarkHeap(b *testing.B) {
 	var taken float64
 	for b.Loop() {
@@ -103,7 +100,7 @@ func (c *corpus) benchmarkHeap(b *testing.B) {
 // heap returns the bytes that are in use.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // what the first has only found to be garbage in pools
+	runtime.GC() // the first run does not free the garbage in pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
@@ -145,8 +142,7 @@ func BenchmarkSmallDocument(b *testing.B) {
 	ratio(b, rawToken.Seconds(), d.Seconds(), "speed-of-RawToken")
 }
 
-// smallFragment returns the fragment of an example map whose size is nearest to
-// 1 KB.
+// smallFragment returns the fragment of an example map whose size is nearest to 1 KB.
 func smallFragment(b *testing.B) []byte {
 	const sp = "http://example.org/egov/"
 	tm, err := xtm.Read(b.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: sp})
@@ -163,7 +159,7 @@ func smallFragment(b *testing.B) []byte {
 	return slices.MinFunc(all, func(x, y []byte) int { return distance(x) - distance(y) })
 }
 
-// tally counts what is written to it.
+// tally counts written bytes.
 type tally float64
 
 func (t *tally) Write(p []byte) (int, error) {
@@ -186,8 +182,7 @@ func (c *corpus) benchmarkCXTM(b *testing.B) {
 	ratio(b, d.Seconds(), c.loadTime(b).Seconds(), "time-of-Load")
 }
 
-// benchmarkExport writes the map as XTM. Its speed is in bytes of what it writes,
-// that of loading in bytes of what was read.
+// benchmarkExport writes the map as XTM. Its speed is in bytes of output, that of loading in bytes of input.
 func (c *corpus) benchmarkExport(b *testing.B) {
 	tm := c.inMemory(b)
 	for _, v := range versions {
@@ -206,8 +201,8 @@ func (c *corpus) benchmarkExport(b *testing.B) {
 	}
 }
 
-// benchmarkFragments writes a fragment for each topic. Naming the topics, which
-// comes before it once for the whole map, is a benchmark of its own.
+// benchmarkFragments writes a fragment for each topic. Naming the topics, which comes before it once for the whole map,
+// is a benchmark of its own.
 func (c *corpus) benchmarkFragments(b *testing.B) {
 	tm := c.inMemory(b)
 	m, err := fragment.NameTopics(b.Context(), tm, synthetic.Base, nil)

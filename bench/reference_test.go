@@ -20,13 +20,12 @@ type reference struct {
 	name    string
 	measure func(*testing.B, *corpus) (time.Duration, error)
 
-	time    time.Duration // 0: not measured yet
+	time    time.Duration // 0: not measured
 	missing error         // why it cannot be measured here
 }
 
-// timeFor measures the reference when it is asked for first. If it is not there, a line
-// of the output says so, not only the log of a benchmark: go test shows the log of
-// one that is skipped with -v alone.
+// timeFor measures the reference when it is first needed. If it is missing, it prints a line to the output, because go
+// test shows the log of a skipped benchmark only with -v.
 func (r *reference) timeFor(b *testing.B, c *corpus) (d time.Duration, ok bool) {
 	if r.time == 0 && r.missing == nil {
 		r.time, r.missing = r.measure(b, c)
@@ -48,7 +47,7 @@ func (c *corpus) benchmarkReference(b *testing.B, r *reference) {
 	rate(b, c.size/1e6, "MB", d)
 }
 
-// compare reports how many times as fast as each reference our own is.
+// compare reports the speed relative to each reference.
 func (c *corpus) compare(b *testing.B, own time.Duration) {
 	for i := range c.references {
 		r := &c.references[i]
@@ -102,8 +101,8 @@ func xmllint(b *testing.B, c *corpus) (time.Duration, error) {
 	return shortest, nil
 }
 
-// saxOfJDK is the SAX parser of the JDK, in a virtual machine that has warmed up.
-// testdata/SAXParse.java says what is timed.
+// saxOfJDK is the SAX parser of the JDK, in a virtual machine that has warmed up. testdata/SAXParse.java describes what
+// is timed.
 func saxOfJDK(b *testing.B, c *corpus) (time.Duration, error) {
 	path, err := exec.LookPath("java")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 )
 
-// listedIn is what the benchmarks need of a ResourceSync document.
+// listedIn is the part of a ResourceSync document that the benchmarks use.
 type listedIn struct {
 	XMLName xml.Name
 	Sitemap []struct {
@@ -23,8 +23,7 @@ type listedIn struct {
 	} `xml:"sitemap"`
 }
 
-// synced waits until the node has made what ResourceSync offers, and returns how long that
-// took.
+// synced waits until the node has made the ResourceSync documents, and returns the time.
 func (n *node) synced() time.Duration {
 	start := time.Now()
 	for {
@@ -44,10 +43,9 @@ func (n *node) listed(at string) (l listedIn) {
 	return l
 }
 
-// BenchmarkResourceList measures how fast the parts of a large Resource List are served, beside
-// nginx, which has the same bytes in files; and how fast all that ResourceSync offers of a
-// collection is made, and in how much memory. -topics or -million say how many resources there
-// are; parts of more than 50,000 of them are all alike.
+// BenchmarkResourceList measures the speed of serving the parts of a large Resource List, relative to nginx with the
+// same bytes in files; and the time and memory for making all ResourceSync documents of a collection. -topics or
+// -million set the number of resources; parts of more than 50,000 of them are all alike.
 func BenchmarkResourceList(b *testing.B) {
 	topics := manyTopics()
 	n := serve(b, importInto(b, synthesize(b, topics)))
@@ -95,9 +93,9 @@ func BenchmarkResourceList(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenChanges measures how long it takes to publish one changed topic and then to get
-// the open change list, on a collection of 1,000 topics and on a large one, in turn. The cost is
-// that of the changes that are open, so the ratio of the medians must be near 1.
+// BenchmarkOpenChanges measures the time of publishing one changed topic and then getting the open change list, on a
+// collection of 1,000 topics and on a large one, in turn. The cost must depend on the open changes only, so the ratio
+// of the medians must be near 1.
 func BenchmarkOpenChanges(b *testing.B) {
 	const posts, few = 200, 1000
 	large := newEditor(b, counted(manyTopics()), manyTopics(), posts)

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkAddConcept measures how long it takes to publish a concept that is added to a scheme of 100 concepts and to
-// one of 50,000, in turn. Followers read the same of either: TestOneConceptMoreCostsNoMoreInALargeScheme counts the
-// bytes.
+// BenchmarkAddConcept measures the time of publishing a new concept of a scheme of 100 concepts and of one of 50,000,
+// in turn. Followers read the same of either: TestOneConceptMoreCostsNoMoreInALargeScheme counts the bytes.
 func BenchmarkAddConcept(b *testing.B) {
 	const posts, few = 100, 100
 	many := 50_000

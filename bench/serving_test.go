@@ -10,11 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkServing measures how many requests per second the server answers,
-// beside nginx, which has the same bytes in files, and beside a handler of net/http
-// that does nothing but write these bytes: no server in Go that is made with
-// net/http answers more. None keeps a log of requests; wrk asks them in turn,
-// for a second each time.
+// BenchmarkServing measures the requests per second that the server answers, relative to nginx with the same bytes in
+// files, and to a handler of net/http that only writes these bytes, which is the maximum for a server with net/http.
+// None keeps a log of requests; wrk measures them in turn, for a second each time.
 func BenchmarkServing(b *testing.B) {
 	n := serve(b, importInto(b, synthesize(b, 22_500))) // its snapshot has a megabyte, gzipped
 	urls := n.addresses()
@@ -93,7 +91,7 @@ func (l load) better(m load) load {
 	return load{max(l.perSecond, m.perSecond), max(l.perCPUSecond, m.perCPUSecond)}
 }
 
-// addresses are those of what a subscriber fetches.
+// addresses are those of documents for a subscriber.
 type addresses struct{ recent, archive, snapshot, fragment string }
 
 // addresses follows the links of the feeds to a finished archive document, to the
@@ -121,7 +119,7 @@ func (n *node) archive(at string) (all []string) {
 	return all
 }
 
-// document is what the benchmarks need of an Atom document.
+// document is the part of an Atom document that the benchmarks use.
 type document struct {
 	TopicSI string     `xml:"TopicSI"`
 	Entries []document `xml:"entry"`

@@ -35,9 +35,8 @@ const (
 )
 
 // BenchmarkVerifyFull compares all records of a copy with those of a server in another process, as "verify --full"
-// does, in a process of its own, and reports the most anonymous memory that this has ever in use. The reference is a
-// process that only reads both sides: the server's map as of now, fetched into a file, and all records of the copy,
-// decoded.
+// does, in a process of its own, and reports its peak of anonymous memory. The reference is a process that only reads
+// both sides: the server's present map, fetched into a file, and all records of the copy, decoded.
 func BenchmarkVerifyFull(b *testing.B) {
 	n := mapSize()
 	if *million {
@@ -65,7 +64,7 @@ func BenchmarkVerifyFull(b *testing.B) {
 	b.ReportMetric(reading.clock.Seconds(), "s/read")
 	ratio(b, took.clock.Seconds(), reading.clock.Seconds(), "reading-both-sides")
 	ratio(b, took.cpu.Seconds(), reading.cpu.Seconds(), "cpu-of-reading-both-sides")
-	if peak > 0 { // there is a /proc to read it from
+	if peak > 0 { // /proc is available
 		b.ReportMetric(peak/1e6, "peak-MB")
 		b.ReportMetric(peakRead/1e6, "read-peak-MB")
 	}
@@ -86,8 +85,7 @@ func compareAsChild(b *testing.B, origin *node, folder, work string, topics int)
 	return took, peak
 }
 
-// compareFolder is what the child process does. It prints what the work takes and how many topics it has met on both
-// sides.
+// compareFolder is the work of the child process. It prints its durations and the number of topics on both sides.
 func compareFolder(folder string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()

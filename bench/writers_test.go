@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkWriters measures how many changes of one topic a second twelve writers publish, each in a collection of its
-// own, and one writer alone, in turn. Commits of other collections are decided, and written, side by side.
+// BenchmarkWriters measures the changes of one topic per second by twelve writers, each in a collection of its own, and
+// by one writer, in turn. Commits of different collections are decided, and written, concurrently.
 func BenchmarkWriters(b *testing.B) {
 	const posts, many = 50, 12
 	n := serve(b, newPlace(b))
@@ -49,8 +49,8 @@ func BenchmarkWriters(b *testing.B) {
 	ratio(b, beside, alone, "changes/s-of-one-writer")
 }
 
-// BenchmarkPostsBesideAPut measures how long it takes to publish a change of one topic while new versions of a map of
-// 10,000 topics, all of them changed, are published in another collection, and without that.
+// BenchmarkPostsBesideAPut measures the time of publishing a change of one topic while new versions of a map of 10,000
+// topics, all of them changed, are published in another collection, and without that.
 func BenchmarkPostsBesideAPut(b *testing.B) {
 	const posts, topics = 300, 10_000
 	n := serve(b, newPlace(b))

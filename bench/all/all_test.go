@@ -55,7 +55,7 @@ func TestGoalsOfOneSizeComeFirst(t *testing.T) {
 	assert.Nil(t, goalOf("Serving/Archive/plain", "×requests/s-of-nginx"))
 }
 
-// The benchmarks of the runs and the units of the goals are those that the sources of the benchmarks name.
+// The sources have the benchmarks of the runs, and the units of the goals.
 func TestBenchmarksAndUnitsExist(t *testing.T) {
 	for _, r := range runs {
 		assert.Contains(t, sources(t, r.in), "func Benchmark"+r.name+"(b *testing.B)")
@@ -90,7 +90,7 @@ func sources(t *testing.T, in string) string {
 
 var firstName = regexp.MustCompile("^`([^`]+)`")
 
-// bench/README.md describes the benchmarks that are run, and those that have goals, and no others.
+// bench/README.md describes exactly the benchmarks that are run, and those with goals.
 func TestDocumentDescribesAllBenchmarks(t *testing.T) {
 	document, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

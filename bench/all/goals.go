@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// goal is what a figure of a benchmark is to be: at most, or at least, so much.
+// goal is the maximum or minimum of a figure of a benchmark.
 type goal struct {
 	row     string // a row of bench/README.md
-	part    string // a pattern of [path.Match] for what follows in the name; all if empty
+	part    string // a pattern of [path.Match] for the rest of the name; all if empty
 	million bool   // it holds with a million topics only
 	unit    string // as the benchmark reports it
 	atMost  float64
@@ -122,7 +122,7 @@ var goals = []goal{
 	{row: "RecentDocument", database: true, unit: "questions", atMost: 1},
 }
 
-// String says the goal in words.
+// String describes the goal in words.
 func (g *goal) String() string {
 	var s strings.Builder
 	if g.part != "" {
@@ -138,7 +138,7 @@ func (g *goal) String() string {
 	return s.String()
 }
 
-// bound says how much it is to be.
+// bound describes the limit.
 func (g *goal) bound() string {
 	if g.atLeast > 0 {
 		return "≥ " + strconv.FormatFloat(g.atLeast, 'g', -1, 64)
@@ -150,7 +150,7 @@ func (g *goal) met(figure float64) bool {
 	return figure >= g.atLeast && (g.atMost == 0 || figure <= g.atMost)
 }
 
-// goalOf returns the goal of a figure of a row, nil if it has none. One for a million topics comes before one for any
+// goalOf returns the goal of a figure of a row, or nil. A goal for a million topics has priority over one for any
 // number.
 func goalOf(row, unit string) (found *goal) {
 	for i := range goals {
@@ -175,7 +175,7 @@ func (g *goal) holds(row, unit string) bool {
 	return g.part == "" || err == nil && matches
 }
 
-// words turns a unit into words. Ratios are told by their first character.
+// words describes a unit in words. Ratios are recognised by their first character.
 func words(unit string) string {
 	if reference, ok := strings.CutPrefix(unit, "×"); ok {
 		return "× " + strings.NewReplacer("cpu-s-", "cpu-s ", "-", " ").Replace(reference)

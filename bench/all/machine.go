@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// quietLoad is the load average from which on other work disturbs what is measured.
+// quietLoad is the load average above which other work disturbs the measurements.
 const quietLoad = 0.5
 
-// machine says what the benchmarks run on, and how much else it did in the last minute.
+// machine describes the machine, and its load in the last minute.
 func machine(ctx context.Context) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s, %d processors, %s/%s, %s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
@@ -35,7 +35,7 @@ func machine(ctx context.Context) string {
 	return s.String()
 }
 
-// processor returns the name of the processor, where Linux says it.
+// processor returns the name of the processor, if Linux reports it.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {

@@ -1,6 +1,5 @@
 // Command all runs all benchmarks of docs/performance.md, one after the other, each with its flags, and writes a table
-// of their figures and goals to standard output. Progress goes to standard error, and so does the output of a benchmark
-// that fails.
+// of their figures and goals to standard output. Progress, and the output of a failed benchmark, go to standard error.
 //
 //	go run ./bench/all > table.md
 //	go run ./bench/all -only 'Serving|Apply' -quick
@@ -92,7 +91,7 @@ func all(ctx context.Context, w io.Writer) (failed []string, err error) {
 	return failed, nil
 }
 
-// choose returns the runs whose rows the expression matches.
+// choose returns the runs whose rows match the expression.
 func choose(expression string) (chosen []run, err error) {
 	matching, err := regexp.Compile(expression)
 	if err != nil {
@@ -109,7 +108,7 @@ func choose(expression string) (chosen []run, err error) {
 	return chosen, nil
 }
 
-// execute runs the benchmark, and builds the tests of its package if they have not been built yet.
+// execute runs the benchmark, and builds the tests of its package if necessary.
 func (r *run) execute(ctx context.Context, root, built string) (output []byte, err error) {
 	folder := filepath.Join(root, filepath.FromSlash(r.in))
 	program := filepath.Join(built, strings.ReplaceAll(r.in, "/", "-"))

@@ -1,8 +1,8 @@
 package main
 
-// run is one benchmark, with what it is run with.
+// run is one benchmark with its settings.
 type run struct {
-	in, name string // the folder of its package, and what follows "Benchmark" in its name
+	in, name string // the folder of its package, and its name without "Benchmark"
 	million  bool   // it takes a map of a million topics
 	database bool   // stores are in a database
 	topics   bool   // it takes -topics
@@ -11,9 +11,9 @@ type run struct {
 
 // runs are all benchmarks of bench/README.md, in the order of the table.
 //
-// Of those that take a million topics, the table has the ones whose goal names a million. Left out are Post,
-// PeakMemory, VerifyFull, ServingMemory and ResourceList, which take minutes each and show little that 100,000 topics
-// do not.
+// Of the benchmarks with a million topics, the table has only those whose goals name a million. Post, PeakMemory,
+// VerifyFull, ServingMemory and ResourceList are left out: they take minutes each, and 100,000 topics show almost the
+// same.
 var runs = []run{
 	{in: "bench", name: "Synthetic", topics: true},
 	{in: "bench", name: "Mondial"},

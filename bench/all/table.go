@@ -20,11 +20,10 @@ type table struct {
 	w       io.Writer
 	rows    int
 	missed  []string // goals
-	missing []string // lines that say what could not be measured
+	missing []string // lines for skipped measurements
 }
 
-// add writes a row for each benchmark in the output of go test -bench. A line that says "NOT CHECKED" is kept for the
-// end.
+// add writes a row for each benchmark in the output of go test -bench. It keeps lines with "NOT CHECKED" for the end.
 func (t *table) add(r *run, output io.Reader) error {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
@@ -62,7 +61,7 @@ func (t *table) row(name string, fields []string) error {
 	return err
 }
 
-// judge returns, in brackets, the goal of a figure and whether it is met; "" where there is no goal.
+// judge returns, in brackets, the goal of a figure and whether it is met, or "".
 func (t *table) judge(row, figure, unit string) string {
 	g := goalOf(row, unit)
 	f, err := strconv.ParseFloat(figure, 64)
@@ -76,7 +75,7 @@ func (t *table) judge(row, figure, unit string) string {
 	return " (**" + g.bound() + ": missed**)"
 }
 
-// end writes the lines below the table: what was not measured, and which goals were missed.
+// end writes the lines below the table: skipped measurements, and missed goals.
 func (t *table) end() {
 	for _, line := range t.missing {
 		fmt.Fprintf(t.w, "\n%s\n", line)

@@ -1,5 +1,5 @@
-// Command executed prints how many lines, in how many packages, run for one PUT of a changed map and for one sync of a
-// follower: what somebody reads who follows a change through the code. Run it in the folder of the module.
+// Command executed prints the number of lines and packages that run for one PUT of a changed map and for one sync of a
+// follower, as a measure of the code to read. Run it in the folder of the module.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const module = "github.com/tmshare/tmshare/"
 
-// kits are the folders whose packages no program has.
+// kits are the folders of packages for tests only.
 var kits = []string{"internal/test", "internal/e2e", "internal/follow/followtest", "bench"}
 
 func main() {
@@ -61,7 +61,7 @@ type block struct {
 	from, fromColumn, to, toColumn int
 }
 
-// counts returns how often each block runs in a test.
+// counts returns the number of executions of each block in a test.
 func counts(ctx context.Context, test string) (map[block]int, error) {
 	dir, err := os.MkdirTemp("", "executed-")
 	if err != nil {

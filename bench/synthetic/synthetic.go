@@ -19,7 +19,7 @@ const (
 	others    = 4 // "note", "homepage", "part", "whole"
 )
 
-// Vocabulary is how many topics of the vocabulary a map has besides its own.
+// Vocabulary is the number of topics of the vocabulary in a map, besides its own.
 const Vocabulary = classes + themes + relations + others
 
 // Base is the locator that relative references of a written map are meant
@@ -30,8 +30,8 @@ const Base = "http://psi.example.org/"
 // about 1,180 bytes per topic.
 func Write(w io.Writer, n int) error { return write(w, n, 0) }
 
-// WriteReified is Write of a map in which one topic of so many has a name that is reified. Its reifiers, named Reifier
-// 0 and so on, come besides the n topics.
+// WriteReified is Write of a map in which one of every topics has a reified name. Its reifiers, named Reifier 0 and so
+// on, are added to the n topics.
 func WriteReified(w io.Writer, n, every int) error { return write(w, n, every) }
 
 func write(w io.Writer, n, every int) error {

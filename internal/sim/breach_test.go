@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// breach is a rule that is left out, to show that a run notices. The zero value leaves out none.
+// breach is a rule to omit, to show that a run detects it. The zero value omits none.
 type breach struct {
 	name      string
 	skip      int // runs at the beginning that do not notice
@@ -50,7 +50,7 @@ func (b breach) rounded(n *node, f *followed) {
 	}
 }
 
-// needs is what a breach comes to bear on. It happens more often than in other runs.
+// needs are the events that a breach needs, which are then more frequent.
 type needs struct {
 	restores, replicas, derives, crashes bool
 }
@@ -68,7 +68,7 @@ var breaches = []breach{
 
 var credulity atomic.Int64
 
-// believing is a client to which replicas seem to have seen their origin just now: all of them, or those that are no
+// believing is a client for which replicas seem to have just seen their origin: all of them, or those that are no
 // authority.
 type believing struct {
 	http.RoundTripper
@@ -79,7 +79,7 @@ type believing struct {
 func credulous(n *node, t http.RoundTripper) http.RoundTripper { return believing{t, n, true} }
 func gullible(n *node, t http.RoundTripper) http.RoundTripper  { return believing{t, n, false} }
 
-// authority reports whether a request goes to the authority of what is followed there.
+// authority reports whether a request goes to the authority of a followed collection.
 func (b believing) authority(r *http.Request) bool {
 	return slices.ContainsFunc(b.n.follows, func(f *followed) bool {
 		return f.at[0].url() == "http://"+r.URL.Host && strings.HasPrefix(r.URL.Path, "/topicmaps/"+f.name+"/")
@@ -155,7 +155,7 @@ func forget(_ *node, s client.Store) client.Store {
 	}}
 }
 
-// echo publishes what a node sees as its own.
+// echo publishes a node's merged view as its own collection.
 func echo(n *node, _ *followed) {
 	tm, _, err := merged.View{Store: n.db, Report: func(string) {}}.Map(background, false)
 	n.w.must(err, "%s: its merged view", n.name)
@@ -165,7 +165,7 @@ func echo(n *node, _ *followed) {
 	n.put(b.Bytes())
 }
 
-// stubbornly is a client that goes on with the feed that it has, where the one that comes is older.
+// stubbornly is a client that keeps a newer feed instead of an older answer.
 type stubbornly struct {
 	http.RoundTripper
 	n    *node
@@ -205,7 +205,7 @@ func newest(a answer) string {
 	return ""
 }
 
-// hastily is a store that keeps a mark in a commit of its own.
+// hastily is a store that commits a mark separately.
 type hastily struct{ client.Store }
 
 func hasty(_ *node, s client.Store) client.Store { return hastily{s} }

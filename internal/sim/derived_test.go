@@ -21,11 +21,11 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// derivation is a collection of a node that says what several of its sources say together.
+// derivation is a collection that a node derives from several sources.
 type derivation struct {
 	name   string
-	own    bool        // from what the node publishes
-	inputs []*followed // and from these
+	own    bool        // also from the node's own collection
+	inputs []*followed // the other sources
 }
 
 func (d *derivation) from(n *node) (names []string) {
@@ -38,10 +38,10 @@ func (d *derivation) from(n *node) (names []string) {
 	return names
 }
 
-// derived reports whether what is followed is a derived collection.
+// derived reports whether f is a derived collection.
 func (f *followed) derived() bool { return f.origin.derived != nil && f.origin.derived.name == f.name }
 
-// request asks a node's own server for something, as its operator does.
+// request sends a request to a node's own server, as its operator does.
 func (n *node) request(method, name string, body any) (status int, answer string) {
 	b, err := json.Marshal(body)
 	n.w.must(err, "%s: a request", n.name)
@@ -50,12 +50,12 @@ func (n *node) request(method, name string, body any) (status int, answer string
 	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()
 	n.server.ServeHTTP(w, r)
-	synctest.Wait() // the server derives at once what is new
+	synctest.Wait() // the server derives without delay
 	return w.Code, w.Body.String()
 }
 
-// derive lets a node publish what some of its sources say together, in place of what it has derived before. It must be
-// refused where a source is derived itself: then it is derived from the others.
+// derive makes a node publish a collection derived from some of its sources, replacing the one before. It must be
+// refused if a source is derived itself: then that one is omitted.
 func (n *node) derive(own bool, inputs ...*followed) {
 	d := &derivation{name: "d" + n.name[1:], own: own, inputs: inputs}
 	if n.derived != nil {
@@ -85,7 +85,7 @@ func (n *node) derive(own bool, inputs ...*followed) {
 		for _, f := range o.follows {
 			if f.name == d.name && f.replica { // it is another one now
 				o.sync(f)
-				_, _ = o.client.Confirm(background, f.name) // what is wrong then shows in the rounds to come
+				_, _ = o.client.Confirm(background, f.name) // later rounds show an error
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (n *node) catchesUp() {
 	n.disk.dieAfter(-1, false)
 }
 
-// beginDeriving lets some nodes derive collections, and others follow these.
+// beginDeriving makes some nodes derive collections, and others follow them.
 func (w *world) beginDeriving(topology string) {
 	for _, n := range w.nodes {
 		if w.chance(2) || w.breach.needs.derives {
@@ -174,7 +174,7 @@ func (n *node) deriveSome() {
 	n.derive(len(inputs) == 0 || n.w.chance(2), inputs...)
 }
 
-// feedEachOther lets two nodes try to derive each from what the other derives.
+// feedEachOther makes two nodes try to derive from each other's derived collection.
 func (w *world) feedEachOther(a, b *node) {
 	for _, n := range []*node{a, b, a} {
 		other := b
@@ -194,7 +194,7 @@ func (w *world) feedEachOther(a, b *node) {
 	}
 }
 
-// primariesOf returns what a derived collection is made of in the end: what its inputs say, less what the node rejects.
+// primariesOf returns the primary inputs of a derived collection, without the claims that the node rejects.
 func (n *node) primariesOf(d *derivation, seen ...*node) (all []assertions) {
 	if slices.Contains(seen, n) {
 		return nil
@@ -212,7 +212,7 @@ func (n *node) primariesOf(d *derivation, seen ...*node) (all []assertions) {
 	return all
 }
 
-// together requires that a derived collection is what its inputs say together, less what the node rejects.
+// together requires that a derived collection is the merge of its inputs, without the claims that the node rejects.
 func (n *node) together() {
 	if n.derived == nil {
 		return
@@ -227,7 +227,7 @@ func (n *node) together() {
 	n.w.same(want, union([]assertions{n.published(n.derived.name)}), "%s: its derived collection", n.name)
 }
 
-// replayed requires that who reads the feeds of all derived collections now for the first time has what these are.
+// replayed requires that a new reader of the feeds of all derived collections gets their states.
 func (w *world) replayed() {
 	reader := &node{w: w, index: len(w.nodes), name: "reader", ever: map[string]bool{}, rejected: rejected{}, rows: w.rows(w.t)}
 	reader.dir = filepath.Join(w.dir, reader.name)
@@ -250,7 +250,7 @@ func (w *world) replayed() {
 	}
 }
 
-// published is what a node publishes as a collection.
+// published returns the content of a collection that a node publishes.
 func (n *node) published(name string) (s assertions) {
 	err := n.db.View(background, name, func(v *store.View) error {
 		s = n.w.read(v.SP, v.Source())
@@ -260,7 +260,7 @@ func (n *node) published(name string) (s assertions) {
 	return s
 }
 
-// held is what a node has of what it follows, what it rejects as well.
+// held returns the content that a node holds of f, with rejected claims.
 func (n *node) held(f *followed) (s assertions) {
 	n.parts(func(p *store.Part) {
 		if p.Name == f.name && !p.Own {

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// disk is the engine of one process. It lets that die at a commit: nothing can be read or written any
-// more, and the rows are as they were before that commit, or after it.
+// disk is the engine of one process. It can simulate a crash at a commit: then all reads and writes fail, and the rows
+// are those before or after that commit.
 type disk struct {
 	kv.Engine
 
@@ -23,7 +23,7 @@ var errDied = errors.New("the process has died")
 
 func newDisk(e kv.Engine) *disk { return &disk{Engine: e, left: -1} }
 
-// dieAfter lets the process die at the commit after so many, before it or behind it.
+// dieAfter simulates a crash at the commit after so many others, before or after it is written.
 func (d *disk) dieAfter(commits int, behind bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// own requires that what a node publishes is what its editor has.
+// own requires that a node publishes the map of its editor.
 func (n *node) own() {
 	tm, err := xtm.Read(background, bytes.NewReader(n.document()), xtm.Options{Base: tmdm.Locator(n.sp())})
 	n.w.must(err, "%s: reading the map of the editor", n.name)
@@ -25,8 +25,8 @@ func (n *node) own() {
 	})
 }
 
-// merged requires that the merged view of a node is what its own collection and those that it follows say together,
-// less what it rejects.
+// merged requires that the merged view of a node is the merge of its own collection and of the followed ones, without
+// the claims that it rejects.
 func (n *node) merged() {
 	want := union(n.brought())
 	if want.disputed { // which statement the topic reifies then depends on the order
@@ -42,7 +42,7 @@ func (n *node) merged() {
 	n.w.sameSets(want.all(), seen(tm), "the merged view of %s", n.name)
 }
 
-// brought are the collections that a node brings together, less what it rejects.
+// brought returns the collections that a node merges, without the claims that it rejects.
 func (n *node) brought() []assertions {
 	all := []assertions{n.published(n.name)}
 	for _, f := range n.follows {
@@ -54,7 +54,7 @@ func (n *node) brought() []assertions {
 	return all
 }
 
-// assertions is what the origin says of what is followed. Where no way leads there, it is what the node has.
+// assertions returns the origin's content of f, or the node's if no path leads to the origin.
 func (n *node) assertions(f *followed) assertions {
 	if f.origin.dead || f.unreachable() {
 		return n.held(f)
@@ -62,7 +62,7 @@ func (n *node) assertions(f *followed) assertions {
 	return f.origin.published(f.name)
 }
 
-// seen is what a topic map says, as the oracle says it.
+// seen returns the statements of a topic map in the form of the oracle.
 func seen(tm *tmdm.TopicMap) map[string]bool {
 	all := map[string]bool{}
 	for t := range tm.Topics() {

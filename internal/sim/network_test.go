@@ -16,21 +16,20 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 )
 
-// network carries requests between nodes. What goes wrong with a request follows from the seed and
-// from what is asked for.
+// network carries requests between nodes. The seed and the request determine its fault.
 type network struct {
 	w       *world
 	weather weather
 	step    int
-	asked   map[string]int // how often in this step, by what is asked for
+	asked   map[string]int // number of requests in this step
 	in      int            // the step of asked
 	cut     map[[2]int]bool
-	stale   map[string][]answer // what caches have, by URL
+	stale   map[string][]answer // cached answers, by URL
 	failed  failure             // of a request
-	quiet   bool                // nobody changes anything while others read
+	quiet   bool                // no node changes while others read
 }
 
-// weather says how many in 1000 answers are wrong, and how.
+// weather has the number of faults of each kind in 1000 answers.
 type weather struct {
 	dropped, refused, truncated, stale int
 	during                             int // requests while which the origin changes
@@ -47,7 +46,7 @@ var weathers = []weather{
 	{dropped: 50, refused: 50, truncated: 50, stale: 100, during: 60, origin: 20},
 }
 
-// answer is what a server has answered.
+// answer is the answer of a server.
 type answer struct {
 	status int
 	header http.Header
@@ -82,7 +81,7 @@ func (t *transport) RoundTrip(r *http.Request) (_ *http.Response, err error) {
 	err = errReset // if it fails
 	n := t.from.w.net
 	defer n.catch()
-	synctest.Wait() // what came before is worked off: so the order in which all happens is the same each time
+	synctest.Wait() // complete earlier work, so that the order of events is the same each time
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func (t *transport) RoundTrip(r *http.Request) (_ *http.Response, err error) {
 	return a.response(r, nil), nil
 }
 
-// catch keeps a failure until the round has ended that made the request: it may do so in a goroutine of its own.
+// catch keeps a failure until the end of the round that made the request, which may run in another goroutine.
 func (n *network) catch() {
 	switch failed := recover().(type) {
 	case nil:
@@ -161,13 +160,13 @@ func (n *network) fate(from *node, r *http.Request) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), 3))
 }
 
-// random is what of an address is different in each run: a UUID. That of an entry ends in its number.
+// random matches the part of an address that differs in each run: a UUID. That of an entry ends in its number.
 var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-([0-9a-f]{12})`)
 
 // askedValue is the random value of a request that caches have no answer to.
 var askedValue = regexp.MustCompile(`([?&]asked)=[^&]*`)
 
-// known is what a request asks for, without what is different in each run.
+// known returns a description of a request without the parts that differ in each run.
 func known(r *http.Request) string {
 	id := "*"
 	if u := r.URL.Path; strings.Contains(u, "/fragments/") && !strings.Contains(u, "/archive/") {
@@ -181,7 +180,7 @@ func known(r *http.Request) string {
 	return u
 }
 
-// remember returns what caches have of an address, and gives them the answer.
+// remember returns the cached answers of an address, and adds the answer to the cache.
 func (n *network) remember(r *http.Request, a answer) []answer {
 	url := askedValue.ReplaceAllString(r.URL.String(), "")
 	old := n.stale[url]
@@ -191,7 +190,7 @@ func (n *network) remember(r *http.Request, a answer) []answer {
 	return old
 }
 
-// ask returns what a server answers.
+// ask returns the answer of a server.
 func ask(h http.Handler, r *http.Request) answer {
 	recorder := httptest.NewRecorder()
 	asked := r.Clone(r.Context())
@@ -218,7 +217,7 @@ func (a answer) response(r *http.Request, body io.Reader) *http.Response {
 	}
 }
 
-// truncated is the answer without its end. HTTP tells, or does not.
+// truncated returns the answer without its end, which HTTP may show or hide.
 func (a answer) truncated(r *http.Request, rng *rand.Rand) *http.Response {
 	if len(a.body) == 0 {
 		return a.response(r, nil)

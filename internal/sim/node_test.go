@@ -26,12 +26,12 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// node is a store, a server and a client over it, and somebody who edits the collection that it publishes.
+// node is a store, a server and a client over it, and an editor of the collection that it publishes.
 type node struct {
 	w           *world
 	index       int
 	name        string
-	down        bool // nobody reaches it, and it reaches nobody
+	down        bool // it has no connections
 	dead        bool // for good
 	offset      time.Duration
 	follows     []*followed
@@ -40,7 +40,7 @@ type node struct {
 	backups     []backup
 	ever        map[string]bool // the state digests of all that was published
 	rejected    rejected
-	derived     *derivation // nil: nothing
+	derived     *derivation // may be nil
 
 	rows   rows
 	end    func() // ends the engine of the process
@@ -51,19 +51,19 @@ type node struct {
 	client *client.Client
 }
 
-// followed is what a node follows.
+// followed is a followed collection.
 type followed struct {
 	name    string
 	origin  *node
-	at      []*node // whose addresses are followed: the authority first
+	at      []*node // nodes with followed addresses: the authority first
 	replica bool    // it is served on
-	lacks   bool    // the replica has no snapshot that its log goes on from
+	lacks   bool    // the replica has no snapshot from which its log continues
 }
 
 // direct reports whether the origin alone is followed.
 func (f *followed) direct() bool { return len(f.at) == 1 && f.at[0] == f.origin }
 
-// backup is what was kept of a node at some time.
+// backup is a saved state of a node.
 type backup struct {
 	rows      rows
 	snapshots string // folder with the files of snapshots
@@ -125,7 +125,7 @@ func (n *node) start() {
 	n.w.must(err, "%s: making a client", n.name)
 }
 
-// stop ends the process of a node, if there is one.
+// stop ends the process of a node, if it runs.
 func (n *node) stop() {
 	if n.server != nil {
 		n.server.Close()
@@ -146,7 +146,7 @@ func (n *node) drop() {
 	}
 }
 
-// restart starts a node again over what it has committed.
+// restart starts a node again with its committed state.
 func (n *node) restart(why string) {
 	n.w.say("%s %s", n.name, why)
 	n.stop()
@@ -179,7 +179,7 @@ func (n *node) edits(count int) {
 	n.disk.dieAfter(-1, false)
 }
 
-// publish publishes what the editor has, sometimes by a request that arrives twice.
+// publish publishes the map of the editor. Sometimes the request arrives twice.
 func (n *node) publish() {
 	document := n.document()
 	for range 1 + n.w.rng.IntN(8)/7 {
@@ -206,7 +206,7 @@ func (n *node) put(document []byte) bool {
 	return true
 }
 
-// note notes what is published.
+// note records the published state.
 func (n *node) note() { n.noteOf(n.name) }
 
 func (n *node) noteOf(name string) {
@@ -220,7 +220,7 @@ func (n *node) noteOf(name string) {
 	n.w.must(err, "%s: reading what is published", n.name)
 }
 
-// backup keeps what the node has now.
+// backup saves the present state of the node.
 func (n *node) backup() {
 	b := backup{rows: n.rows.copy(), document: n.document(), rejected: n.rejected.clone(), derived: n.derived}
 	b.snapshots = filepath.Join(n.w.dir, fmt.Sprintf("backup-%s-%d", n.name, len(n.backups)))
@@ -229,7 +229,7 @@ func (n *node) backup() {
 	n.w.say("%s: backup %d", n.name, len(n.backups)-1)
 }
 
-// restore goes on with an old backup. The editor goes on with it as well, or with what was last.
+// restore restores an old backup. The editor continues with the backup's map, or with its last one.
 func (n *node) restore(i int) {
 	b := n.backups[i]
 	n.w.counts.restores++
@@ -271,7 +271,7 @@ func (n *node) follow(origin *node, name string) {
 	}
 	n.w.must(n.subscribe(f), "%s: subscribing to %s", n.name, f.name)
 	n.follows = append(n.follows, f)
-	if f.replica { // so that others can follow it
+	if f.replica { // then others can follow it
 		n.sync(f)
 	}
 }
@@ -285,7 +285,7 @@ func (n *node) subscribe(f *followed) error {
 	return err
 }
 
-// subscription is what the store has of what is followed, nil where an old backup knows nothing of it.
+// subscription returns the subscription in the store, or nil if an old backup does not have it.
 func (n *node) subscription(f *followed) *store.Subscription {
 	s, err := n.db.Subscription(background, f.name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -334,7 +334,7 @@ func (n *node) sync(f *followed) *client.Round {
 	if r.Entries > 0 || r.CleanStart {
 		w.say("%s: a round of %s: %+v", n.name, f.name, *r)
 	}
-	if !w.net.quiet || r.Entries > 0 || r.Applied > 0 || r.CleanStart { // what is held after quiet rounds is compared in the end
+	if !w.net.quiet || r.Entries > 0 || r.Applied > 0 || r.CleanStart { // otherwise the end compares the state
 		n.check(f, r, faults == w.counts.faults)
 		n.goesOn(f, was)
 	}
@@ -356,7 +356,7 @@ func (n *node) keep(f *followed) {
 	f.lacks = lacks
 }
 
-// mark is how far a node has followed what it follows.
+// mark returns the mark of a subscription.
 func mark(s *store.Subscription) store.Mark {
 	if s != nil && s.State != nil {
 		return s.State.Mark
@@ -380,8 +380,8 @@ func (n *node) goesOn(f *followed, was store.Mark) {
 	}
 }
 
-// check holds what a round has brought to what the origin has published. No origin lies here, so where
-// all answers of the round came nothing is to be repaired.
+// check compares the result of a round with the states that the origin has published. Origins send no false content, so
+// if all requests of the round succeeded, no topic may need a repair.
 func (n *node) check(f *followed, r *client.Round, calm bool) {
 	if r.Repaired > 0 && calm && r.Quarantined == 0 {
 		n.w.fail("%s: %d topics of %s were wrong, and repaired: %+v", n.name, r.Repaired, f.name, *r)

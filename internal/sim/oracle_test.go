@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// The oracle says what several collections say together, by sets alone: identifiers that stand at one topic are of
-// one class, and a statement is what it says of classes. It knows nothing of how package merge does that.
+// The oracle merges several collections by sets only: identifiers of one topic are in one class, and a statement
+// consists of classes. It is independent of package merge.
 
 // assertions are those of one collection.
 type assertions struct {
@@ -38,7 +38,7 @@ func (w *world) read(sp string, src fragment.Source) assertions {
 	return s
 }
 
-// joined is what collections say together.
+// joined is the merge of collections.
 type joined struct {
 	parent   map[string]string   // of an identifier, in the tree of its class; a class is called by its least one
 	others   map[string]bool     // statements that are no associations' or names', see put
@@ -47,7 +47,7 @@ type joined struct {
 	statedBy map[string][]string // reifiers of a statement
 }
 
-// claim is that a topic reifies a statement. The statement is known by what it says, which depends on the classes.
+// claim is the reification of a statement by a topic. The form of the statement depends on the classes.
 type claim struct {
 	reifier   fragment.Ref
 	statement func() string
@@ -111,7 +111,7 @@ func (j *joined) variant(owner fragment.Ref, n *fragment.Name, v *fragment.Varia
 	return fmt.Sprintf("%s scope %s: %q^^%s of %s", kind, j.set(v.Scope), v.Value, cmp.Or(v.Datatype, xsdString), j.name(owner, n))
 }
 
-// narrow is what a variant is called whose themes have become those of its name: ISO 13250-2 §5.5 has none such.
+// narrow is the kind of a variant whose themes equal those of its name, which ISO 13250-2 §5.5 forbids.
 const narrow = "narrow variant"
 
 func variantKind(own, names string) string {
@@ -137,7 +137,7 @@ func (j *joined) role(a *fragment.Association, r *fragment.Role) string {
 	return fmt.Sprintf("role %s:%s of %s", j.topic(r.Type), j.topic(r.Player), j.association(a))
 }
 
-// statements calls f with each statement of some collections, what reifies it, and how to say what it says.
+// statements calls f with each statement of some collections: its reifier, and a function for its form.
 func statements(all []assertions, j *joined, f func(reifier fragment.Ref, statement func() string)) {
 	for i := range all {
 		for _, t := range all[i].topics {
@@ -165,7 +165,7 @@ func statements(all []assertions, j *joined, f func(reifier fragment.Ref, statem
 	}
 }
 
-// union is what collections say together. Statements that are equal have one reifier: what reifies them is one topic.
+// union merges collections. Equal statements have one reifier, so that their reifiers are one topic.
 func union(all []assertions) *joined {
 	slices.SortFunc(all, func(a, b assertions) int { return cmp.Compare(a.sp, b.sp) })
 	j := &joined{parent: map[string]string{}}
@@ -218,7 +218,7 @@ func (j *joined) put(s string) {
 	j.others[s] = true
 }
 
-// all is what collections say together: topics by their identifiers, and statements.
+// all returns the content of the merge: topics by their identifiers, and statements.
 func (j *joined) all() map[string]bool {
 	members := map[string][]string{}
 	for l := range j.parent {

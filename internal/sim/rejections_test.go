@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rejections"
 )
 
-// rejected are the claims that a node rejects, by the name of what it follows and by what they say.
+// rejected are the claims that a node rejects, by the name of the source and by their text.
 type rejected map[string]map[string]rejections.Claim
 
 func (r rejected) clone() rejected {
@@ -23,7 +23,7 @@ func (r rejected) clone() rejected {
 	return out
 }
 
-// rejectsSome lets a node reject something, rather of what it derives from.
+// rejectsSome makes a node reject a claim, preferably of an input of its derived collection.
 func (n *node) rejectsSome() {
 	switch {
 	case n.derived != nil && len(n.derived.inputs) > 0 && n.w.chance(2):
@@ -33,7 +33,7 @@ func (n *node) rejectsSome() {
 	}
 }
 
-// rejects lets a node reject something of what it follows, or take that back, as a person does who names it.
+// rejects makes a node reject a claim of f, or revoke that, as a person names it.
 func (n *node) rejects(f *followed) {
 	all, find, change := n.claims(f), func(named reject.Named) ([]reject.Found, error) {
 		found, _, err := reject.Stated(background, n.db, named)
@@ -90,7 +90,7 @@ func (n *node) rejects(f *followed) {
 	n.w.say("%s rejects of %s, taken back: %t: %s", n.name, f.name, back, text(&c))
 }
 
-// claims are those of what is followed, as the node holds it.
+// claims returns the claims of f that the node holds.
 func (n *node) claims(f *followed) (claims []rejections.Claim) {
 	n.parts(func(p *store.Part) {
 		if p.Own || p.Name != f.name {
@@ -122,7 +122,7 @@ func named(c *rejections.Claim) reject.Named {
 	return n
 }
 
-// rejectsAll reports whether a node rejects of a source what it is to reject, and nothing else.
+// rejectsAll reports whether a node rejects exactly the expected claims of a source.
 func (n *node) rejectsAll(name string, want rejected) bool {
 	all, err := n.db.Rejections(background, name)
 	n.w.must(err, "%s: reading what is rejected of %s", n.name, name)
@@ -134,8 +134,8 @@ func (n *node) rejectsAll(name string, want rejected) bool {
 	return len(all) == len(want[name])
 }
 
-// What the oracle knows of rejections: what is rejected of a source is as if it had not said it. A claim is what it
-// says in the references of the source.
+// The oracle's model of rejections: a rejected claim of a source is removed. Claims are identified by their text, with
+// the references of the source.
 
 func text(c *rejections.Claim) string {
 	owner := ""
@@ -160,7 +160,7 @@ func refs(all []fragment.Ref) string {
 	return inOrder(out)
 }
 
-// size is how much is said.
+// size returns the number of statements and identifiers.
 func (s assertions) size() int {
 	n := len(s.associations)
 	for _, t := range s.topics {
@@ -172,7 +172,7 @@ func (s assertions) size() int {
 	return n
 }
 
-// less is what is said less what is rejected of it.
+// less returns the content without the rejected claims.
 func (s assertions) less(all map[string]rejections.Claim) assertions {
 	if len(all) == 0 {
 		return s

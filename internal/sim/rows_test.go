@@ -13,9 +13,9 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// rows are the rows of a node, whatever becomes of its processes.
+// rows are the rows of a node, independent of its processes.
 type rows interface {
-	// open returns the engine of a new process, and what ends it. The process before it can do nothing more.
+	// open returns the engine of a new process, and a function to end it. It disables the engine of the process before.
 	open() (e kv.Engine, end func())
 	// copy returns the rows as they are now.
 	copy() rows
@@ -23,7 +23,7 @@ type rows interface {
 	drop()
 }
 
-// newRows returns what makes the rows of new nodes: in memory, or where the command line says so in a database.
+// newRows returns a function that makes the rows of new nodes: in memory, or, by the command line, in a database.
 func newRows(t *testing.T) func(t testing.TB) rows {
 	if !testenv.OnPostgreSQL() {
 		return func(testing.TB) rows { return &inMemory{memory.New()} }

@@ -11,11 +11,10 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// mostPasses is after how many rounds of everybody nothing may be new any more.
+// mostPasses is the number of rounds of each node after which nothing may be new.
 const mostPasses = 4
 
-// silence requires that rounds bring nothing after a while, and that then nobody publishes anything however
-// many rounds there are.
+// silence requires that rounds bring nothing new after some time, and that then no node publishes in any further round.
 func (w *world) silence() {
 	w.net.quiet = true
 	for _, n := range w.nodes {
@@ -43,8 +42,8 @@ func (w *world) silence() {
 	}
 }
 
-// silentPasses is how often everybody does a round in silence: 100 times in the long form, else so often that there are
-// 100 rounds.
+// silentPasses returns the number of rounds of each node in silence: 100 in the long form, otherwise enough for 100
+// rounds in total.
 func (w *world) silentPasses() int {
 	rounds := 0
 	for _, n := range w.nodes {
@@ -56,8 +55,8 @@ func (w *world) silentPasses() int {
 	return max(10, (99+rounds)/rounds)
 }
 
-// pass does a round of everybody, and reports whether one brought something. A first round may still fail by what an
-// earlier one has left, such as a snapshot that was cut off.
+// pass does a round of each node, and reports whether one brought something new. A first round may still fail because
+// of earlier faults, such as a truncated snapshot.
 func (w *world) pass(first bool) (news bool) {
 	w.now = w.now.Add(time.Minute)
 	for _, n := range w.nodes {
@@ -69,7 +68,7 @@ func (w *world) pass(first bool) (news bool) {
 			r := n.sync(f)
 			switch {
 			case f.origin.dead || f.unreachable():
-			case r == nil && (first || !f.direct()): // an address may be behind until its own round
+			case r == nil && (first || !f.direct()): // an address may lag until its own round
 				news = true
 			case r == nil:
 				w.fail("%s: a round of %s fails, though nothing is wrong", n.name, f.name)
@@ -94,8 +93,8 @@ func (w *world) heads() map[string]uint64 {
 	return heads
 }
 
-// compare requires that all that is followed is as its origin has it, and that each merged view is what the
-// collections say together.
+// compare requires that each followed collection is as at its origin, and that each merged view is the merge of the
+// collections.
 func (w *world) compare() {
 	for _, n := range w.nodes {
 		if n.dead {
@@ -116,7 +115,7 @@ func (w *world) compare() {
 	}
 }
 
-// counted requires that each collection has as many topics as it says.
+// counted requires that the number of topics of each collection is correct.
 func (n *node) counted() {
 	all, err := n.db.Collections(background)
 	n.w.must(err, "%s: reading the collections", n.name)
@@ -127,7 +126,7 @@ func (n *node) counted() {
 	}
 }
 
-// inStep requires that what a node follows is as the origin has it, and proven.
+// inStep requires that the node's copy of f is as at the origin, and proven.
 func (n *node) inStep(f *followed) {
 	s := n.subscription(f)
 	switch p := s.State.Proof; {
@@ -145,7 +144,7 @@ func (n *node) inStep(f *followed) {
 	}
 }
 
-// all is what a source says, what is rejected of it as well.
+// all returns a source with rejected claims.
 func all(src fragment.Source) fragment.Source {
 	if r, ok := src.(*rejections.Source); ok {
 		return r.All()
@@ -182,7 +181,7 @@ func (n *node) sameLog(f *followed) {
 	}
 }
 
-// unreachable reports whether none of the addresses has a way to the origin that is not gone for good.
+// unreachable reports whether all paths from the addresses to the origin are permanently broken.
 func (f *followed) unreachable() bool {
 	for _, o := range f.at {
 		if o.dead {

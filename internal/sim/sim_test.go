@@ -59,7 +59,7 @@ func replay(seed uint64) string {
 	return fmt.Sprintf("go test ./internal/sim -run 'TestSim$' -rounds 1 -seed %d%s", seed, long)
 }
 
-// A seed does the same each time, or what it shows could not be looked into.
+// A seed determines the run, so that a failure can be reproduced.
 func TestSeedsReplay(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for n := range testenv.Rounds(testenv.Usual(3, 15), 200) {
@@ -72,7 +72,7 @@ func TestSeedsReplay(t *testing.T) {
 	}
 }
 
-// A rule that is left out is noticed, by most seeds that come to it.
+// An omitted rule is detected, by most seeds that depend on it.
 func TestRulesThatAreLeftOutAreNoticed(t *testing.T) {
 	testenv.OnlyWithAll(t, "it tests the simulation itself")
 	testenv.SkipUnderRace(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// world is one run. All that happens in it follows from its seed: which nodes there are, what they
-// publish, what goes wrong. Nothing in it waits, and nothing opens a socket.
+// world is one run. Its seed determines all events: the nodes, the published maps, the faults. It never waits, and
+// opens no socket.
 type world struct {
 	t      testing.TB
 	rows   func(testing.TB) rows // of a new node
@@ -26,17 +26,17 @@ type world struct {
 	log    []string
 	counts counts
 
-	replicates bool // some of what is followed is served on
-	derives    bool // some publish what their sources say together
+	replicates bool // some followed collections are served again
+	derives    bool // some nodes publish derived collections
 }
 
-// counts are what the runs of a test have had, so that it can say that they were a challenge.
+// counts are the numbers of events in the runs of a test, to show that these were demanding.
 type counts struct {
 	rounds, failed, applied, replaced, quarantined int
 	crashes, restores, faults, during, dead        int
 	compared, disputed                             int // merged views
 	rejections, hidden                             int // hidden: in merged views, in the end
-	derived, together, refused                     int // entries, collections compared, attempts to derive from what is derived
+	derived, together, refused                     int // entries, compared collections, refused derivations
 	passes                                         int // until silence, at most
 }
 
@@ -61,7 +61,7 @@ func (c *counts) add(o *counts) {
 	c.passes = max(c.passes, o.passes)
 }
 
-// failure is what a run ends with that is not as it must be.
+// failure is the panic value of a failed run.
 type failure string
 
 func (w *world) say(format string, args ...any) {
@@ -82,7 +82,7 @@ func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 func pick[T any](w *world, all []T) T { return all[w.rng.IntN(len(all))] }
 
-// run runs a world to its end. The error says what is not as it must be.
+// run runs a world to its end. The error is the violated requirement.
 func run(t testing.TB, rows func(testing.TB) rows, seed uint64, b breach) (w *world, err error) {
 	w = &world{
 		t: t, rows: rows,
@@ -118,12 +118,12 @@ func run(t testing.TB, rows func(testing.TB) rows, seed uint64, b breach) (w *wo
 	return w, nil
 }
 
-// tail is what has happened last.
+// tail returns the last events of the log.
 func (w *world) tail() string {
 	return strings.Join(w.log[max(0, len(w.log)-60):], "\n")
 }
 
-// begin makes the nodes, and subscribes each to those that the topology says.
+// begin creates the nodes, and subscribes each according to the topology.
 func (w *world) begin() {
 	n := 2 + min(w.rng.IntN(7), w.rng.IntN(7))
 	if w.breach.needs.replicas {
@@ -144,14 +144,14 @@ func (w *world) begin() {
 		}
 	}
 	if topology == "chain" {
-		w.nodes[0].follow(w.nodes[1], w.nodes[1].name) // so that a pair of peers is in each
+		w.nodes[0].follow(w.nodes[1], w.nodes[1].name) // so each run has a pair of peers
 	}
 	if w.derives {
 		w.beginDeriving(topology)
 	}
 }
 
-// placed decides where a node reads what it follows, and whether it serves that on.
+// placed selects the addresses from which a node reads f, and whether it serves a replica of it.
 func (w *world) placed(n *node, f *followed) {
 	often := w.breach.needs.replicas
 	f.replica = often || w.chance(2)
@@ -248,7 +248,7 @@ func (n *node) some() string {
 	return n.name
 }
 
-// round lets a node do a round of one of what it follows, or of all, in some weather.
+// round makes a node do a round of one of its subscriptions, or of all, in some weather.
 func (w *world) round(n *node) {
 	if len(n.follows) == 0 {
 		return
@@ -273,7 +273,7 @@ func (w *world) round(n *node) {
 	}
 }
 
-// putBack puts one of the addresses that a node follows back to what it was before the node's last round.
+// putBack restores one of the addresses that a node follows to its state before the node's last round.
 func (w *world) putBack(n *node) {
 	if len(n.follows) == 0 {
 		return
@@ -309,11 +309,11 @@ func (w *world) putBack(n *node) {
 	n.sync(f)
 }
 
-// heal ends all that goes wrong, and lets everybody publish for the last time.
+// heal ends all faults, and makes each node publish for the last time.
 func (w *world) heal() {
 	w.net.heal()
 	w.net.step++
-	w.now = w.now.Add(48 * time.Hour) // a replica that is an authority is believed by what it has seen later
+	w.now = w.now.Add(48 * time.Hour) // a replica that is an authority is confirmed by its later states
 	w.say("all faults end")
 	for _, n := range w.nodes {
 		if n.dead {
