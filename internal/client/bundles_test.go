@@ -35,7 +35,7 @@ func counted(o *origin, also faults.Fault) *atomic.Int64 {
 	return n
 }
 
-// Many changes need no request each. What is behind the mark is not read.
+// Many changes need no request each. Entries before the mark are not read.
 func TestManyChangesComeWithTheirDocuments(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(60, "v1")...), node.DocumentSize(20))
@@ -52,7 +52,7 @@ func TestManyChangesComeWithTheirDocuments(t *testing.T) {
 	s.has(o, doc(append(topics(50, "v3"), topics(60, "v2")[50:]...)...))
 }
 
-// Fragments whose type says the version are read too, as those of which the root alone says it.
+// Fragments whose media type has the version are read too, like those with the version only in the root element.
 func TestFragmentsInDocumentsOfEitherType(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(59, "v1")...), node.DocumentSize(20))
@@ -81,11 +81,11 @@ func TestFewChangesAreFetchedByThemselves(t *testing.T) {
 	assert.Zero(t, bundles.Load())
 }
 
-// Whatever is wrong with bundles, nothing is lost and nothing is in quarantine: the fragments are available otherwise.
+// No fault of bundles loses an entry or puts it in quarantine, because the fragments are also available one by one.
 func TestBundlesThatAreNoGood(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	var first bytes.Buffer // what a cache has kept
+	var first bytes.Buffer // a cached body
 	for name, with := range map[string]faults.Answer{
 		"broken":          answering(http.StatusInternalServerError),
 		"no such thing":   answering(http.StatusNotFound),
@@ -133,7 +133,7 @@ func TestBundlesThatAreNoGood(t *testing.T) {
 	}
 }
 
-// edited answers with what the server has, edited.
+// edited returns an answer with the edited body of the server.
 func edited(edit func(string) string) faults.Answer {
 	return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
 		answer := httptest.NewRecorder()

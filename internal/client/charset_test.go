@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// charsets are what may stand between a server and its readers: by what is done, the document that is sent for one in
-// UTF-8, and its charset.
+// charsets are conversions of a document in UTF-8 by an intermediary, by their names: the sent document and its
+// charset.
 var charsets = map[string]func(document string) (sent, charset string){
 	"transcoded, and the declaration is as it was": func(d string) (string, string) { return inLatin1(d), "iso-8859-1" },
 	"declared as what it is not":                   func(d string) (string, string) { return declaring(d, "ISO-8859-1"), "UTF-8" },
@@ -71,8 +71,7 @@ func encoding(in func(document string) (sent, charset string)) fault {
 	}
 }
 
-// What the Content-Type says of the encoding counts before the declaration, in every document of a source (RFC 7303
-// §3.2).
+// The charset of the Content-Type has priority over the declaration, in each document of a source (RFC 7303 §3.2).
 func TestCharsetOfASource(t *testing.T) {
 	first, second := doc(topic("ä", "Märchen"), topic("b", "né à Paris")), doc(topic("ä", "Große Märchen"), topic("b", "né à Paris"), topic("ç", "Ça va"))
 	for name, in := range charsets {

@@ -33,7 +33,7 @@ func schemeOf(n int, more ...string) string {
 	return doc(append(elements, more...)...)
 }
 
-// A concept that is added to a scheme costs a follower the concept, whatever number of concepts the scheme has.
+// A new concept of a scheme costs a follower only that concept, for any number of concepts of the scheme.
 func TestOneConceptMoreCostsNoMoreInALargeScheme(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestOneConceptMoreCostsNoMoreInALargeScheme(t *testing.T) {
 	assert.LessOrEqual(t, requests[1], requests[0])
 }
 
-// What covers an entry could not be had: the entry that was passed over is applied, as it says the same.
+// The covering entry is unavailable: the covered entry is applied, because it has the same content.
 func TestWhatWasPassedOverIsAppliedWhereWhatCoversItIsMissing(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(vocabulary, topic("a", "A"), topic("b", "B")))
@@ -79,7 +79,7 @@ func TestWhatWasPassedOverIsAppliedWhereWhatCoversItIsMissing(t *testing.T) {
 	s.has(o, wanted)
 }
 
-// A covered entry of a topic that is in quarantine takes the place of what is there.
+// A covered entry of a topic in quarantine replaces the older entry.
 func TestCoveredEntryTakesTheTopicOutOfQuarantine(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(vocabulary, topic("a", "A"), topic("b", "B")))

@@ -18,8 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// dyingStore carries out some writes and then none any more, as if the process
-// had died between two commits.
+// dyingStore makes some writes and then none, as if the process had died between two commits.
 type dyingStore struct {
 	client.Store
 	left int
@@ -63,8 +62,8 @@ func (d *dyingStore) MendSource(ctx context.Context, name string) (m store.Mende
 	return m, err
 }
 
-// After a crash between any two commits of a round, what is shown is the state
-// before or a later one, and the next round brings the source in step.
+// After a crash between any two commits of a round, readers see the state before or a later one, and the next round
+// brings the source in step.
 func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -131,8 +130,8 @@ func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
 	}
 }
 
-// A round that dies in the middle of the feed leaves a state that the feed has never had. A cache that is
-// behind would say of it that the feed has not changed, so the next round does not ask that.
+// A round that dies in the middle of the feed leaves a state that the feed has never had. A stale cache would answer
+// that the feed has not changed, so the next request is unconditional.
 func TestRoundAfterACrashReadsTheFeedThoughACacheIsBehind(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -200,7 +199,7 @@ func TestSnapshotThatDoesNotFitTheFeedFailsTheRound(t *testing.T) {
 	assert.Equal(t, 1, times(o.Seen(), "/snapshots/"))
 }
 
-// A clean replacement that was asked for does not take on what is staged.
+// A requested clean replacement does not continue a staged generation.
 func TestReplaceStartsAnew(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -237,7 +236,7 @@ func TestReadersNeverSeeAGap(t *testing.T) {
 	s.has(o, doc(topics(7, "v3")...))
 }
 
-// Failed and cancelled rounds leave nothing running.
+// Failed and cancelled rounds leave no goroutines.
 func TestRoundsLeaveNoGoroutines(t *testing.T) {
 	o := publishing(t, doc(topics(40, "v1")...))
 	transport := &http.Transport{}

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// badly returns the rows with damage of every kind: a record that says something else, some that cannot be read, and
-// rows of indexes and of the tree that are not there.
+// badly returns the rows with damage of each kind: a record with other content, unreadable records, and missing rows of
+// indexes and of the tree.
 func (h *heldRows) badly(t *testing.T) []kv.Row {
 	changed := 0
 	rows := slices.DeleteFunc(slices.Clone(h.all), func(r kv.Row) bool {
@@ -49,8 +49,8 @@ func (h *heldRows) badly(t *testing.T) []kv.Row {
 	return rows
 }
 
-// healed asserts that what a crash has left is the damage as it was, or rows that agree with each other. The next round
-// repairs these; of damage it may know nothing, so --full is needed.
+// healed asserts that a crash leaves the damage unchanged, or consistent rows. The next round repairs these; damage may
+// be unknown to it, so --full is needed.
 func (h *heldRows) healed(t *testing.T, engine kv.Engine, damaged map[string]string) {
 	t.Helper()
 	db, c := h.open(t, engine)
@@ -70,7 +70,7 @@ func (h *heldRows) healed(t *testing.T, engine kv.Engine, damaged map[string]str
 	require.Empty(t, findings(t, db))
 }
 
-// After a crash between any two commits of a repair, nothing is half repaired, and the next one ends proven.
+// After a crash between any two commits of a repair, no record is partly repaired, and the next repair ends proven.
 func TestCrashBetweenAnyTwoCommitsOfARepair(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())
@@ -99,7 +99,7 @@ func TestCrashBetweenAnyTwoCommitsOfARepair(t *testing.T) {
 	assert.True(t, seen["mend"] && seen["apply"] && seen["update"], "%v", seen)
 }
 
-// Whatever request of a repair is the last that is answered, or is not answered, nothing is half repaired.
+// If a repair fails at any request, before or after the answer, no record is partly repaired.
 func TestRepairWhoseRequestsFail(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())
@@ -126,7 +126,7 @@ func TestRepairWhoseRequestsFail(t *testing.T) {
 			if err == nil {
 				require.True(t, v.Equal, "%s, %d", name, at)
 			}
-			if n.Load() < at { // nothing has failed
+			if n.Load() < at { // no request has failed
 				require.NoError(t, err)
 				assert.Greater(t, at, int64(8))
 				break
@@ -136,8 +136,7 @@ func TestRepairWhoseRequestsFail(t *testing.T) {
 	}
 }
 
-// A round that meets a record that cannot be read says what to do. What has changed at the source meanwhile does no
-// harm to the repair.
+// A round with an unreadable record reports the remedy. A repair also succeeds if the source has changed meanwhile.
 func TestDamageOfASourceThatHasChanged(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())

@@ -25,8 +25,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// manyKinds is a document with every kind of row: topics with further identifiers, associations whose rows have the
-// record and such that name the player who has it, things that are reified.
+// manyKinds is a document with each kind of row: topics with further identifiers, rows of associations with the record
+// and with the name of the player that has it, reified statements.
 func manyKinds() string {
 	ref := func(id string) string { return fmt.Sprintf(`<subjectIdentifierRef href=%q/>`, si(id)) }
 	typed := func(id string) string { return "<type>" + ref(id) + "</type>" }
@@ -69,8 +69,8 @@ type heldRows struct {
 	source keys.Source
 }
 
-// holding returns the rows of a subscriber of a document, who serves it on: so how many topics that says is checked as
-// well.
+// holding returns the rows of a subscriber of a document that serves a replica, so that its number of topics is checked
+// as well.
 func holding(t *testing.T, document string) *heldRows {
 	o := publishing(t, document)
 	engine := memory.New()
@@ -89,7 +89,7 @@ func holding(t *testing.T, document string) *heldRows {
 	return h
 }
 
-// asserting is what *testing.T and *rapid.T have.
+// asserting is the common interface of *testing.T and *rapid.T.
 type asserting interface {
 	require.TestingT
 	Context() context.Context
@@ -107,7 +107,7 @@ func (h *heldRows) open(t asserting, engine kv.Engine, change ...func(*client.Co
 	return db, c
 }
 
-// findings returns what a check of a database finds.
+// findings returns the findings of a check of a database.
 func findings(t asserting, db *store.DB) (found []store.Finding) {
 	require.NoError(t, db.Check(t.Context(), false, func(f store.Finding) { found = append(found, f) }, func(string) {}))
 	return found
@@ -146,8 +146,8 @@ func (h *heldRows) table(table byte) (all []kv.Row) {
 	return all
 }
 
-// records are all rows of the source that a database has, without the number of the generation. What rows
-// were before each commit is left out: a repair is a commit of its own.
+// records returns all rows of the source in a database, without the number of the generation. It omits the old values
+// of rows, because a repair is a commit of its own.
 func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
 	for _, r := range rows {
@@ -171,8 +171,8 @@ func flip(t *rapid.T, b []byte, from int) []byte {
 // damaged is a row that is damaged.
 type damagedRow struct {
 	was   kv.Row
-	about []string // the topics of which one is to be named; none where the row is about none
-	shows bool     // verify sees it: what is damaged are not only item identifiers
+	about []string // one of these topics must be named; none if the row belongs to no topic
+	shows bool     // verify detects it, because not only item identifiers are damaged
 }
 
 // damage returns rows with one damage more.
@@ -211,7 +211,7 @@ func (h *heldRows) damage(t *rapid.T, rows []kv.Row) ([]kv.Row, *damagedRow) {
 	return append(rows, became), d
 }
 
-// sameContent reports whether a row of a record says the same as before: item identifiers are no content.
+// sameContent reports whether the content of a record is unchanged: item identifiers are no content.
 func sameContent(was, is kv.Row) bool {
 	switch keys.Table(was.Key) {
 	case keys.TableTopic:
@@ -299,7 +299,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Logf("%d damages, of which %d took a clean replacement", cases, replaced)
 }
 
-// Whatever is damaged at a time, also what stands together, what is proven in the end is right, and the store is sound.
+// Any combination of damages ends in a correct proven state and a sound store.
 func TestMuchDamageIsRepaired(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())
@@ -329,7 +329,7 @@ func TestMuchDamageIsRepaired(t *testing.T) {
 	t.Logf("%d clean replacements", replaced)
 }
 
-// A damaged record may claim what identifies another topic. That one has it again in the end.
+// A damaged record may have an identifier of another topic, which has it again in the end.
 func TestDamageThatClaimsAnIdentifierOfAnotherTopic(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())

@@ -67,7 +67,7 @@ func (s *site) feed(path, head string, entries ...string) {
 	s.documents[path] = feedHead + head + strings.Join(entries, "\n") + `</feed>`
 }
 
-// entry is the entry of the nth second, whose fragment gives the topic a name.
+// entry returns the entry of the nth second, whose fragment names the topic.
 func (s *site) entry(n int, names, id, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func TestPagedFeed(t *testing.T) {
 	assert.Equal(t, []string{"/feed", "/feed?page=2", "/feed?page=3", "/feed", "/data/5"}, s.Seen(), "no page that is more than a minute beyond the mark; the recent one once more")
 	c.hasForeign(topics(6, "v1")...)
 
-	// In ascending order, what is new is on the last page.
+	// In ascending order, new entries are on the last page.
 	s.feed("/feed", next("/feed?page=2"), e[0], e[1], e[2])
 	s.feed("/feed?page=2", next("/feed?page=3"), e[3], e[4], e[5])
 	s.feed("/feed?page=3", declared, e[6], e[7])
@@ -131,7 +131,7 @@ func TestPagesThatLeadInACircle(t *testing.T) {
 	assert.ErrorContains(t, err, "lead in a circle")
 }
 
-// RFC 5005 §2: a complete feed is one document, whatever it links to.
+// RFC 5005 §2: a complete feed is one document, even with links to others.
 func TestCompleteFeed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -175,8 +175,8 @@ func TestEntriesThatNameTheirTopicDifferently(t *testing.T) {
 	c.hasForeign(topics(2, "v1")...)
 }
 
-// A feed without a prefix gets one that is made of its URL, or the one that the
-// subscriber wants; a prefix that it declares later would not be that one.
+// A feed without a prefix gets one made of its URL, or the subscriber's; a prefix that it declares later would be
+// another one.
 func TestFeedWithoutAPrefix(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -202,7 +202,7 @@ func TestFeedWithoutAPrefix(t *testing.T) {
 	assert.ErrorContains(t, err, "would never match")
 }
 
-// The token goes to the server that was subscribed to, and is read in each round.
+// The token is sent to the subscribed server, and is read in each round.
 func TestTokenForReading(t *testing.T) {
 	t.Parallel()
 	elsewhere, s := newSite(t), newSite(t)
@@ -231,13 +231,13 @@ func TestTokenForReading(t *testing.T) {
 	assert.ErrorContains(t, err, "the file with tokens")
 }
 
-// A format that is asked for is the one that is fetched.
+// A requested format is the fetched one.
 func TestFormatThatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for format, ending := range map[string]string{"xtm1": ".xtm1", "xtm1.0": ".xtm1", "xtm2.1": ".xtm21"} {
 		o := publishing(t, doc(topics(2, "v1")...))
 		s := newSubscriber(t)
-		s.mayDiffer = true // the digest covers what XTM 1.0 cannot carry
+		s.mayDiffer = true // the digest includes what XTM 1.0 cannot express
 		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Asked: store.Asked{Format: format}})
 		require.NoError(t, err)
 		s.sync()
@@ -251,7 +251,7 @@ func TestFormatThatIsAskedFor(t *testing.T) {
 	assert.ErrorContains(t, err, `unknown format "ltm"`)
 }
 
-// Servers may pack what they send in either way that we can unpack.
+// Servers may use either content coding that the client can decode.
 func TestContentCodings(t *testing.T) {
 	t.Parallel()
 	pack := map[string]func(string) []byte{
@@ -306,7 +306,7 @@ func TestContentCodings(t *testing.T) {
 	}
 }
 
-// Names and passwords in URLs would stand in every list and message.
+// Names and passwords in URLs would be in all lists and messages.
 func TestCredentialsInTheURLAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := newSubscriber(t).Subscribe(context.Background(), "http://user:secret@127.0.0.1:1/feed", client.SubscribeOptions{})
@@ -324,13 +324,13 @@ func TestNamesOfSubscriptions(t *testing.T) {
 	}
 }
 
-// XTM 1.0 cannot carry everything: who asks for it alone is compared with that.
+// XTM 1.0 cannot express everything: a subscription to it alone is compared with that form.
 func TestVerifyOfAFormatThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	typed := `<topic><subjectIdentifier href="http://psi.example.org/a"/><name><type><subjectIdentifierRef href="http://psi.example.org/type"/></type><value>A</value></name></topic>`
 	o := publishing(t, doc(typed))
 	s := newSubscriber(t)
-	s.mayDiffer = true // the digest covers what XTM 1.0 cannot carry
+	s.mayDiffer = true // the digest includes what XTM 1.0 cannot express
 	_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Asked: store.Asked{Format: "xtm1.0"}})
 	require.NoError(t, err)
 	s.sync()
@@ -376,8 +376,8 @@ func TestLargeFragmentsAreReadOneAtATime(t *testing.T) {
 	assert.LessOrEqual(t, most, 2, "one is read, and the one before may not have heard yet that it is")
 }
 
-// Pages may stand in ascending order (RFC 5005 §3), so that what is new is on the last one. It is found, whatever the
-// size of pages, with a snapshot to begin with and without; and where nothing is new, nothing is replaced.
+// Pages may be in ascending order (RFC 5005 §3), with new entries on the last one. It is found for all sizes of pages,
+// with an initial snapshot and without; and without new entries, there is no replacement.
 func TestAscendingPages(t *testing.T) {
 	t.Parallel()
 	for size := 1; size <= 7; size++ {
@@ -435,8 +435,7 @@ func TestAscendingPages(t *testing.T) {
 	}
 }
 
-// An entry with a time of the future, which the next one of its topic puts right, hides no change: neither of its own
-// topic nor of another.
+// An entry with a future time, corrected by the next one of its topic, hides no change of any topic.
 func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// unlike returns topics with names that do not pack well, so that a snapshot has some size.
+// unlike returns topics with names that compress badly, to make a snapshot large.
 func unlike(n, bytesOfName int, seed uint64) []string {
 	random := rand.New(rand.NewPCG(seed, seed))
 	all := make([]string, n)
@@ -36,14 +36,14 @@ func unlike(n, bytesOfName int, seed uint64) []string {
 	return all
 }
 
-// wire counts what is sent of snapshots, and with which conditions.
+// wire counts the bytes sent of snapshots, and records the conditions of requests.
 type wire struct {
 	mu       sync.Mutex
 	sent     int
 	requests []string
 }
 
-// meter is an answer that is counted, and broken off when nothing is left.
+// meter is an answer that is counted, and interrupted at a limit.
 type meter struct {
 	http.ResponseWriter
 	*wire
@@ -85,14 +85,14 @@ func (w *wire) cutting(after func(request int) int) fault {
 
 func whole(int) int { return always }
 
-// asked returns the conditions of the requests so far, "" where there was none.
+// asked returns the conditions of the requests so far, or "".
 func (w *wire) asked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.requests
 }
 
-// downloads lists what is left of downloads.
+// downloads lists the remaining files of downloads.
 func (s *subscriber) downloads() []string {
 	files, err := filepath.Glob(filepath.Join(s.dir, "downloads", "*"))
 	require.NoError(s.t, err)
@@ -129,8 +129,7 @@ func zipped(t *testing.T, document string) []byte {
 	return b.Bytes()
 }
 
-// A connection that breaks again and again does no harm as long as each gets
-// farther: nothing is fetched twice.
+// Repeated interruptions of a connection are harmless as long as each one makes progress: no byte is fetched twice.
 func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
 	t.Parallel()
 	document := doc(unlike(100, 2000, 1)...)
@@ -233,7 +232,7 @@ func TestSnapshotThatCannotBeReadIsThrownAway(t *testing.T) {
 	}
 }
 
-// A snapshot is bounded as it comes, and unpacked. It is not fetched again.
+// The received and the unpacked sizes of snapshots are limited. A larger one is not fetched again.
 func TestSnapshotsAreBounded(t *testing.T) {
 	t.Parallel()
 	padding := "<!--" + strings.Repeat(" ", 1<<16-7) + "-->"
@@ -310,7 +309,7 @@ func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 	}
 }
 
-// Of downloads that were left, only what can still be of use is kept.
+// Of remaining downloads, only those that can still be used are kept.
 func TestLeftoversAreRemoved(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(unlike(100, 2000, 1)...))
@@ -337,7 +336,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	assert.Empty(t, s.downloads())
 }
 
-// What is beside the file may be damaged: then it is of no use.
+// Damaged notes of a download are not used.
 func TestDamagedNotesAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	document := doc(unlike(100, 2000, 1)...)
@@ -378,7 +377,7 @@ func ofAnother(note map[string]any, part int, other string) any {
 	return note
 }
 
-// recordAsIs returns what a handler answers, packed as it is.
+// recordAsIs returns the answer of a handler, in its content coding.
 func recordAsIs(h http.Handler, r *http.Request) (http.ResponseWriter, []byte) {
 	var b bytes.Buffer
 	w := &plain{header: http.Header{}, Writer: &b}

@@ -12,11 +12,11 @@ func (c *Client) SyncUntil(ctx context.Context, name string, until time.Time) (*
 	return c.syncUntil(ctx, name, until)
 }
 
-// LimitQueue makes so few bytes of entries go to files, and so few entries come back at a time.
+// LimitQueue limits the bytes of entries in memory, and the number of entries read back from files at a time.
 func (c *Client) LimitQueue(memory, chunk int) {
 	c.limits = follow.Scratch{Memory: memory, Chunk: chunk}
 }
 
-// BelieveSoon has what a source shows from before believed after as many readings as need be, however long it is known
-// to be out of date.
+// BelieveSoon makes the client accept an earlier state of a source after enough readings, without the longest time of a
+// doubt.
 func (c *Client) BelieveSoon() { c.longest = time.Nanosecond }

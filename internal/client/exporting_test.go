@@ -27,7 +27,7 @@ func (s *subscriber) export(format *formats.Format, claims bool, sources ...stri
 	return b.String()
 }
 
-// statementIDs is how many statements of the two maps have an id.
+// statementIDs is the number of statements of the two maps with an id.
 const statementIDs = 3
 
 func reread(t *testing.T, document string) *tmdm.TopicMap {
@@ -103,8 +103,7 @@ func TestExportClaimsSayWhichSourceAssertsWhat(t *testing.T) {
 	assert.Equal(t, statementIDs, explicit, "without claims there are the ids that the documents give")
 }
 
-// statements returns the item identifiers of the statements of a map, by what
-// they are in words.
+// statements returns the item identifiers of the statements of a map, by their descriptions.
 func statements(tm *tmdm.TopicMap) map[string][]tmdm.Locator {
 	all := map[string][]tmdm.Locator{}
 	add := func(c tmdm.Construct) {
@@ -131,7 +130,7 @@ func statements(tm *tmdm.TopicMap) map[string][]tmdm.Locator {
 	return all
 }
 
-// A map is not silently empty, nor silently less than what was asked for.
+// An exported map is never silently empty or incomplete.
 func TestExportWithoutALoadedSourceIsAnError(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
@@ -164,7 +163,7 @@ func TestExportOfAnEmptySourceIsAnEmptyMap(t *testing.T) {
 	assert.Equal(t, "<topicMap>\n</topicMap>\n", s.export(formats.CXTM, false))
 }
 
-// XTM 1.0 cannot carry all of what sources say; what is left out is counted.
+// XTM 1.0 cannot express all statements of sources; the omitted ones are counted.
 func TestExportCountsWhatXTM1CannotCarry(t *testing.T) {
 	t.Parallel()
 	s := inStep(t, publishing(t, doc(`<topic><subjectIdentifier href="http://psi.example.org/a"/><name><type><subjectIdentifierRef href="http://psi.example.org/nick"/></type><value>A</value></name>`+
@@ -174,8 +173,7 @@ func TestExportCountsWhatXTM1CannotCarry(t *testing.T) {
 	assert.Equal(t, xtm.Losses{NameTypes: 1, Datatypes: 1}, losses)
 }
 
-// Two sources may let one topic reify different statements. One of them wins,
-// and the user is told.
+// One topic may reify different statements in two sources. One of them wins, and the user gets a message.
 func TestExportTellsOfConflictingReifications(t *testing.T) {
 	t.Parallel()
 	reifying := func(name string) string {

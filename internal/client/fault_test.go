@@ -16,8 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// isFragmentOf tells the requests for the fragment of one of the topics that
-// topics makes.
+// isFragmentOf reports requests for the fragment of one of the topics made by topics.
 func isFragmentOf(o *origin, id string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		if !isFragment(r) {
@@ -66,8 +65,7 @@ func TestFragmentThatCannotBeHadIsSupersededByTheNext(t *testing.T) {
 	s.has(o, doc(append(topics(2, "v1"), topic("t2", "mended"))...))
 }
 
-// Once some fragments in a row have failed, those after them are not asked for:
-// a server in trouble is left alone.
+// After some failed fragments in a row, the later ones are not requested, to spare a server in trouble.
 func TestServerInTroubleIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(100, "v1")...))

@@ -61,7 +61,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// A limit counts what is unpacked: a small answer may be a large document.
+// Limits apply to unpacked bytes: a small answer may be a large document.
 func TestLimitsCountUnpackedBytes(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
@@ -193,7 +193,7 @@ func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
 	s.has(o, doc(topics(6, "v2")...))
 }
 
-// Long work says how far it has come.
+// Long work reports its progress.
 func TestLongWorkReportsProgress(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...), documentSize(1))

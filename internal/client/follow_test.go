@@ -43,7 +43,7 @@ func TestKilledProcesses(t *testing.T) {
 	followtest.Kills(t, storeSink)
 }
 
-// place is a store whose sources are followed.
+// place is a store that follows sources.
 type place struct {
 	*subscriber
 	t    testing.TB
@@ -53,7 +53,7 @@ type place struct {
 	pasts   map[string]int // of the source, when a checkpoint was refused last
 }
 
-// own is what the store says itself.
+// own is the document of local statements.
 var own = doc(topic("mine", "mine"), `<topic><subjectIdentifier href="http://psi.example.org/shared/1"/><name><value>my name for it</value></name></topic>`)
 
 func openPlace(t testing.TB) followtest.Place {
@@ -99,7 +99,7 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 	o, err = p.round(ctx, name, how)
 	var refused *client.CheckpointError
 	for errors.As(err, &refused) {
-		// The owner says that this is right, which only a new history can be.
+		// The owner confirms this, which only a new history can be.
 		now := p.sources[name].(*followtest.Publisher).Pasts()
 		require.True(p.t, how.Hasty || p.pasts[name] != now, "%v", err)
 		if _, err := p.Trust(ctx, name, "", true); err != nil {
@@ -173,7 +173,7 @@ func (p *place) Process(name string, replace bool) *kill.Process {
 
 func (p *place) Held(name string) map[string]string { return p.opened().here()[name] }
 
-// Others is what is held of all else, local statements too.
+// Others returns all other records, including local statements.
 func (p *place) Others(name string) map[string]string {
 	all := map[string]string{}
 	for owner, records := range p.opened().here() {
@@ -210,8 +210,7 @@ func (p *place) Left(name string) (left []string) {
 
 func (p *place) Exact(k followtest.Kind) bool { return k == followtest.Fragments }
 
-// InStep requires that all commands say so, and that each map, and all of them together, are what was
-// published.
+// InStep requires that all commands report it, and that each map, and their merge, are as published.
 func (p *place) InStep(followers map[string]followtest.Source) {
 	s := p.opened()
 	all, err := status.Named(p.t.Context(), s.db, time.Now())

@@ -25,7 +25,7 @@ type foreign struct {
 	faults.Front
 	mu      sync.Mutex
 	entries string
-	data    map[string]string // path → document; none: 410
+	data    map[string]string // by path; missing: 410
 	date    func() time.Time  // of the answers, if not nil
 }
 
@@ -115,8 +115,7 @@ func (s *subscriber) hasForeign(elements ...string) {
 	s.hasAs("egov", foreignSP, doc(elements...))
 }
 
-// Servers that do not state what is deleted need not publish closing entries:
-// all entries are applied, in order.
+// Servers that do not state deletions need not publish closing entries: all entries are applied, in order.
 func TestEntriesWithoutStateAreAllApplied(t *testing.T) {
 	t.Parallel()
 	f := newForeign(t)
@@ -154,7 +153,7 @@ func TestFragmentThatIsGoneIsPassedOverForALaterOne(t *testing.T) {
 	assert.Contains(t, bad[0].Error, "410 Gone, and the feed has no later entry for its topic")
 }
 
-// Entries of one time are applied in the order of the feed, whichever it is.
+// Entries of one time are applied in the order of the feed, ascending or descending.
 func TestEntriesOfOneTimeAreInTheOrderOfTheFeed(t *testing.T) {
 	t.Parallel()
 	t.Run("newest first", func(t *testing.T) {
@@ -179,8 +178,7 @@ func TestEntriesOfOneTimeAreInTheOrderOfTheFeed(t *testing.T) {
 	})
 }
 
-// In feeds whose times are whole days, entries of the mark's time may come after it was
-// set. They are told from the others by their ids.
+// In feeds with times of whole days, entries of the mark's time may be added later. Their ids distinguish them.
 func TestEntriesOfTheMarksTimeAreNotMissed(t *testing.T) {
 	t.Parallel()
 	f := newForeign(t)
@@ -197,7 +195,7 @@ func TestEntriesOfTheMarksTimeAreNotMissed(t *testing.T) {
 	assert.Zero(t, s.sync().Applied)
 }
 
-// What is wrong with an entry is said, and holds up no other.
+// An invalid entry is reported, and delays no other.
 func TestEntryThatMakesNoSenseIsInQuarantine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -233,8 +231,8 @@ func TestEntryThatMakesNoSenseIsInQuarantine(t *testing.T) {
 	}
 }
 
-// Two servers may number the topics of their documents alike, and one does so
-// in each of its fragments: that joins nothing.
+// Two servers may number the topics of their documents alike, and one does so in each of its fragments: this merges no
+// topics.
 func TestIdsOfTopicsInDocumentsJoinNothing(t *testing.T) {
 	t.Parallel()
 	f := newForeign(t)

@@ -32,7 +32,7 @@ type subscriber struct {
 	dir string
 	db  *store.DB
 
-	mayDiffer bool // what is held may not be what the source states
+	mayDiffer bool // the copy may differ from the digest of the source
 
 	mu     sync.Mutex
 	report []string
@@ -51,7 +51,7 @@ func (s *subscriber) merged() merged.View {
 	return merged.View{Store: s.db, Report: s.Client.Report}
 }
 
-// Merged returns what the named sources, or all, say together.
+// Merged returns the merged view of the named sources, or of all.
 func (s *subscriber) Merged(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	return s.merged().Map(ctx, claims, sources...)
 }
@@ -63,14 +63,14 @@ func (s *subscriber) open() {
 	s.db = stores.Open(s.t, store.Options{Dir: s.dir, Logger: silent, Badger: node.Engine(s.t)})
 }
 
-// restart closes the store, opens it again and makes the client anew.
+// restart closes the store, opens it again and makes a new client.
 func (s *subscriber) restart(change ...func(*client.Config)) {
 	require.NoError(s.t, s.db.Close())
 	s.open()
 	s.configure(change...)
 }
 
-// configure makes the client anew, as another run of the program would.
+// configure makes a new client, as another run of the program would.
 func (s *subscriber) configure(change ...func(*client.Config)) {
 	config := client.Config{Formats: ext.Formats(), Protocols: ext.Protocols(), ConfirmAfter: followtest.ConfirmAfter, Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
 		s.mu.Lock()
@@ -116,7 +116,7 @@ func (s *subscriber) sync() *client.Round {
 	return r
 }
 
-// patiently does rounds until what they would take away is confirmed.
+// patiently does rounds until their losses are confirmed.
 func (s *subscriber) patiently(name string) (r *client.Round, err error) {
 	for range 8 {
 		if r, err = s.Sync(context.Background(), name); !s.inDoubt(err) {
@@ -129,8 +129,7 @@ func (s *subscriber) patiently(name string) (r *client.Round, err error) {
 // inDoubt reports whether a round has ended in doubt.
 func (s *subscriber) inDoubt(err error) bool { return errors.As(err, new(*follow.DoubtError)) }
 
-// syncPasses does a round of egov that passes over n topics, and returns what is
-// in quarantine.
+// syncPasses does a round of egov that passes over n topics, and returns the quarantine.
 func (s *subscriber) syncPasses(n int) (*client.Round, []store.Quarantined) {
 	r := s.sync()
 	require.Equal(s.t, n, r.Quarantined)
@@ -147,7 +146,7 @@ func (s *subscriber) syncFails() (*client.Round, error) {
 	return r, err
 }
 
-// known returns what the store knows of a subscription.
+// known returns a subscription as in the store.
 func (s *subscriber) known(name string) store.Subscription {
 	all, err := s.db.Subscriptions(s.t.Context())
 	require.NoError(s.t, err)
@@ -160,7 +159,7 @@ func (s *subscriber) known(name string) store.Subscription {
 	return store.Subscription{}
 }
 
-// reported returns what the client has told its user so far.
+// reported returns the messages of the client so far.
 func (s *subscriber) reported() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +186,7 @@ func (s *subscriber) canonicalOf(source, sp string) string {
 	return canonical(s.t, tm, sp)
 }
 
-// here returns the records of each source at the subscriber, and of what is local.
+// here returns the records of each source at the subscriber, including local statements.
 func (s *subscriber) here() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	require.NoError(s.t, s.db.ReadParts(s.t.Context(), func(parts []store.Part) error {
@@ -199,7 +198,7 @@ func (s *subscriber) here() map[string]map[string]string {
 	return all
 }
 
-// Documents of a few topics, and what servers make of them.
+// Documents of a few topics, and their versions at servers.
 var (
 	doc, si, topic, topics, link = docs.Map, docs.SI, docs.Topic, docs.Topics, docs.Link
 	published, canonical         = docs.Published, docs.Canonical

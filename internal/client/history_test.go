@@ -37,8 +37,7 @@ func TestArchiveThatIsGoneMeansACleanReplacement(t *testing.T) {
 	assert.Equal(t, client.Round{Name: "egov", Mark: r.Mark, Proven: true}, *s.sync())
 }
 
-// A chain that is broken is reported. It is neither taken for the end of the
-// history nor for a reason to start anew.
+// A broken chain of archive documents is reported. It neither ends the history nor causes a replacement.
 func TestBrokenArchiveChainFailsTheRound(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), documentSize(2))
@@ -107,8 +106,7 @@ func TestDocumentOfAnotherFeedFailsTheRound(t *testing.T) {
 	s.has(o, doc(topics(3, "v1")...))
 }
 
-// The old state is shown until the new one is complete, and nothing of the new
-// feed is ever applied to it.
+// The old state is visible until the new one is complete, and no entry of the new feed is ever applied to it.
 func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range map[string]func(*http.Request) bool{
@@ -135,8 +133,8 @@ func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 	}
 }
 
-// A snapshot may be of a time at which the feed has no entry. The mark is then
-// none that a new feed would lack, and the feed's id alone shows that it is new.
+// A snapshot may have a time without an entry in the feed. The mark is then none that a new feed would lack, and only
+// the feed's id shows that it is new.
 func TestNewFeedIsSeenByItsIdAlone(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -157,8 +155,8 @@ func TestNewFeedIsSeenByItsIdAlone(t *testing.T) {
 	s.has(o, doc(topics(3, "new")...))
 }
 
-// The time of a snapshot is that of its last change, on servers that state what is deleted. On
-// others it may be later than all entries.
+// The time of a snapshot is that of its last change, on servers that state deletions. On others it may be later than
+// all entries.
 func TestSnapshotLaterThanAllEntriesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -176,9 +174,8 @@ func TestSnapshotLaterThanAllEntriesOfOtherServers(t *testing.T) {
 
 var ownState = regexp.MustCompile(`<own:state>[^<]*</own:state>`)
 
-// A server may be put back to a copy of its data folder that nobody has declared, while its
-// clock is behind its last entry. Then its next entries have the times and the sequences
-// of those that are lost, but neither their identifiers nor their addresses.
+// A server may be restored from an undeclared copy of its data folder while its clock is behind its last entry. Then
+// its next entries have the times and the sequences of the lost ones, but other identifiers and addresses.
 func TestRestoredServerWhoseClockWasAheadIsNoticed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -221,8 +218,8 @@ func closedDocuments(t *testing.T, o *origin) (all []string) {
 	return all
 }
 
-// A cache may still have a snapshot of the history that was given up when a server was put back to a
-// backup. It fits the feed in all but its time, and the copy would stay so, proven.
+// A cache may still have a snapshot of the history that was lost when a server was restored from a backup. It fits the
+// feed except for its time, and the wrong copy would stay proven.
 func TestSnapshotOfAHistoryThatWasGivenUpIsNotLoaded(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -261,7 +258,7 @@ func TestCacheThatIsBehindIsNoOtherHistory(t *testing.T) {
 	o.Put(doc(topics(5, "v2")...))
 	s.sync()
 
-	for _, left := range []int{1, always} { // how often the cache answers with it
+	for _, left := range []int{1, always} { // the number of cached answers
 		o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 			if !isRecent(r) || r.Header.Get("Cache-Control") == "no-cache" || left == 0 {
 				return false
@@ -298,9 +295,8 @@ func remembering(wanted func(*http.Request) bool) fault {
 	}
 }
 
-// A clean start that was interrupted right after the snapshot was loaded has applied no
-// entry yet. When the server is restored from a backup meanwhile, what was loaded is of a
-// history that is lost.
+// A clean start that was interrupted after loading the snapshot has applied no entry yet. If the server is restored
+// from a backup meanwhile, the loaded snapshot belongs to a lost history.
 func TestServerRestoredDuringACleanStartIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]bool{"the newest entry is known": true, "no entry is known, as in earlier programs": false} {
@@ -336,7 +332,7 @@ func TestServerRestoredDuringACleanStartIsNoticed(t *testing.T) {
 	}
 }
 
-// A clean start that was interrupted goes on with what is loaded where the history is the same.
+// An interrupted clean start continues with the loaded snapshot if the history is the same.
 func TestCleanStartGoesOnWithTheSnapshotThatIsLoaded(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -350,8 +346,7 @@ func TestCleanStartGoesOnWithTheSnapshotThatIsLoaded(t *testing.T) {
 	s.has(o, doc(topics(5, "v3")...))
 }
 
-// stagedOnly interrupts the clean start of egov when the snapshot is loaded and nothing else
-// is done.
+// stagedOnly interrupts the clean start of egov after the snapshot was loaded.
 func stagedOnly(t *testing.T, s *subscriber, o *origin) {
 	t.Helper()
 	interrupted, cancel := context.WithCancel(context.Background())
@@ -370,7 +365,7 @@ func stagedOnly(t *testing.T, s *subscriber, o *origin) {
 	o.BreakWith(nil)
 }
 
-// A prefix that changes could delete everything: nothing is touched.
+// A changed prefix could delete everything: no record is changed.
 func TestPrefixThatChangesStopsEverything(t *testing.T) {
 	t.Parallel()
 	sp := regexp.MustCompile(`<(tmshare|cwa):ServerSrcLocatorPrefix>[^<]*</(tmshare|cwa):ServerSrcLocatorPrefix>`)
@@ -460,8 +455,7 @@ func TestFragmentThatIsGoneWithoutALaterEntryIsInQuarantine(t *testing.T) {
 	s.has(o, doc(topics(5, "v2")...))
 }
 
-// A replacement that was interrupted is not gone on with where the source is right again: the round goes on from the
-// copy.
+// An interrupted replacement is dropped after a correct reading of the source: the round continues from the copy.
 func TestAReplacementThatWasInterruptedIsGivenUpForARightReading(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))

@@ -13,7 +13,7 @@ import (
 
 const maxRereads = 3
 
-// A feed costs a round no more than its limits allow, and the message says which one.
+// A feed costs a round no more than its limits allow, and the message names the limit.
 func TestHostileFeeds(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 9000)
@@ -113,9 +113,8 @@ func TestHostileFeeds(t *testing.T) {
 	}
 }
 
-// Entries that name their topics by subject locators alone, or not at all, and entries of any
-// year, are as good as others. What is gone is in quarantine, and the feed is read again for it
-// some times only.
+// Entries that identify topics by subject locators only, or not at all, and entries of any year, are valid. Those with
+// missing fragments are in quarantine, for which the feed is read again a few times only.
 func TestEntriesOfAllKindsWhoseFragmentsAreGone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -129,7 +128,7 @@ func TestEntriesOfAllKindsWhoseFragmentsAreGone(t *testing.T) {
 	s.feed("/feed", declared, entries...)
 	f := following(t, s)
 	s.BreakWith(damage(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/data/") }, always, answering(http.StatusGone)))
-	r, _ := f.syncPasses(3 + 10) // the last of each topic, and what names none
+	r, _ := f.syncPasses(3 + 10) // the last of each topic, and those without a topic
 	assert.Equal(t, 40, r.Entries)
 	assert.Equal(t, 1+1+maxRereads, times(s.Seen(), "/feed"), "to find the snapshots, then for the entries")
 }

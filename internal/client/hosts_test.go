@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
-// Ways to write the host of one server (RFC 3986 §3.2.2, §6.2.2.1, §6.2.3), by the way in which it is subscribed to.
+// Forms of the host of one server (RFC 3986 §3.2.2, §6.2.2.1, §6.2.3), by the form in the subscribed URL.
 var hostsOfOneServer = map[string]string{
 	"http://bücher.example":         "http://xn--bcher-kva.example",
 	"http://xn--bcher-kva.example":  "HTTP://BÜCHER.example:80",
@@ -26,8 +26,8 @@ var hostsOfOneServer = map[string]string{
 	"http://xn--bcher-kva.example.": "http://b%C3%BCcher.example",
 }
 
-// A server whose links have its host in another form is one server: all is followed, nothing is in quarantine, and the
-// token is shown.
+// Links with another form of the server's host belong to the same server: they are followed, no topic is in quarantine,
+// and the token is sent.
 func TestHostsInOtherForms(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("a token of readers"), 0o600))

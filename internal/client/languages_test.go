@@ -34,7 +34,7 @@ func callIn(t *testing.T, o *origin, name, tag string) {
 	require.NoError(t, err)
 }
 
-// called returns what the merged view calls a topic for a reader of some languages.
+// called returns the title of a topic in the merged view for a reader of some languages.
 func (s *subscriber) called(id string, languages ...string) string {
 	s.t.Helper()
 	topic, err := s.merged().Topic(s.t.Context(), si(id), false, languages...)
@@ -42,13 +42,13 @@ func (s *subscriber) called(id string, languages ...string) string {
 	return topic.Title
 }
 
-// forget takes from a subscription what a store of before does not have.
+// forgetLanguage removes data from a subscription that older stores do not have.
 func (s *subscriber) forgetLanguage(name string) {
 	require.NoError(s.t, s.db.UpdateSubscription(s.t.Context(), name, func(kept *store.Subscription) { kept.Language = nil }))
 }
 
-// Topics are called in the languages of the reader, and then in that which the feeds of their source state. Sources
-// without feeds state none: that of most names is theirs.
+// Titles are in the languages of the reader, and then in the language stated by the feeds of the source. Sources
+// without feeds state none: the language of most names is used.
 func TestTopicsAreCalledInTheLanguageOfTheirSource(t *testing.T) {
 	t.Parallel()
 	for _, form := range append([]string{"/fragments"}, forms...) {
@@ -81,7 +81,7 @@ func TestTopicsAreCalledInTheLanguageOfTheirSource(t *testing.T) {
 	}
 }
 
-// A source whose feeds state no language is called in that of most names, also if these come later.
+// Titles of a source whose feeds state no language are in that of most names, even if these come later.
 func TestTheLanguageOfASourceIsThatOfMostNames(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, mostlyFinnish)
@@ -101,7 +101,7 @@ func TestTheLanguageOfASourceIsThatOfMostNames(t *testing.T) {
 	assert.Equal(t, "oslo fi", s.called("oslo"))
 }
 
-// In the merged view, the language of each source comes in the order of the sources: subscriptions by name, then the
+// In the merged view, the languages of the sources are in the order of the sources: subscriptions by name, then the
 // collections of the node.
 func TestLanguagesOfSourcesComeInTheirOrder(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func (s *subscriber) edit(id string, f func(tm *tmdm.TopicMap, t *tmdm.Topic)) *
 	return e
 }
 
-// Local statements survive whatever happens to the subscriptions.
+// Local statements survive all changes of subscriptions.
 func TestLocalStatementsSurviveEverything(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))

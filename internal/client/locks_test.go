@@ -30,7 +30,7 @@ func sharing(t *testing.T) (a, b *subscriber) {
 	return open(), open()
 }
 
-// A round that another node has overtaken changes nothing: it knows an older version.
+// A round that another node has overtaken changes nothing, because it is based on an older version.
 func TestARoundThatIsOvertakenChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"fragments": "/fragments", "records": archived, "lists": lists} {
@@ -64,7 +64,7 @@ func TestARoundThatIsOvertakenChangesNothing(t *testing.T) {
 	}
 }
 
-// Nodes over one engine that do the same rounds end with what the server has.
+// Nodes over one engine that do the same rounds end with the server's state.
 func TestNodesThatShareAnEngineDoTheSameRounds(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v0")...))

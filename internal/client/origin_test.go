@@ -7,8 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
-// The real server that clients follow here, what goes wrong with its answers, and the kinds of
-// requests.
+// The real server for clients in these tests, its faults, and the kinds of requests.
 type (
 	origin = node.Origin
 	fault  = faults.Fault

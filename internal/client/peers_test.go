@@ -16,17 +16,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// newPeer returns a client on the store of a server: a node that publishes a
-// collection of its own and follows others.
+// newPeer returns a client on the store of a server: a node that publishes a collection of its own and follows others.
 func newPeer(t *testing.T, o *origin) *subscriber {
 	s := &subscriber{t: t, dir: o.Dir, db: o.DB}
 	s.configure()
 	return s
 }
 
-// Two nodes that publish what is their own and follow each other fall silent, and
-// each keeps its own statements and the other's apart, whatever they say of the
-// same subjects.
+// Two nodes that publish their own statements and follow each other end without new entries, and each keeps the
+// statements of both apart, even about the same subjects.
 func TestPeersFallSilent(t *testing.T) {
 	t.Parallel()
 	names := [2]string{"north", "south"}

@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// damageTopics changes some topics of a subscriber behind its back, and gives it one and takes one away.
+// damageTopics changes some topics in a subscriber's store, and adds one and removes one.
 func (s *subscriber) damageTopics(change func(merge.State) error) {
 	s.t.Helper()
 	require.NoError(s.t, s.db.ApplyEntries(s.t.Context(), "egov", func(a *store.Applying) error { return change(a.State) }))
@@ -82,7 +82,7 @@ func TestDifferencesAreRepaired(t *testing.T) {
 	assert.Zero(t, s.sync().Repaired)
 }
 
-// While the source changes, a repair waits for what has changed.
+// While the source changes, a repair waits for these changes.
 func TestRepairOfASourceThatChanges(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(60, "v1")...))
@@ -116,8 +116,7 @@ func TestAlteredTextIsNeverProven(t *testing.T) {
 	s.has(o, doc(topics(20, "v2")...))
 }
 
-// A round does not fail because what differs cannot be found: what the feed says is applied. The next round tries
-// again.
+// A round does not fail if the differences cannot be found: it applies the feed. The next round tries again.
 func TestRepairThatIsNotPossible(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v1")...))
@@ -137,7 +136,7 @@ func TestRepairThatIsNotPossible(t *testing.T) {
 	assert.Equal(t, 1, r.Repaired)
 }
 
-// A server whose digests are wrong is reported. Nothing else comes to harm, and nothing is repaired again and again.
+// A server with wrong digests is reported. No data is damaged, and no repair is repeated.
 func TestServerThatLiesAboutItsDigest(t *testing.T) {
 	t.Parallel()
 	digest := regexp.MustCompile(`(<own:digest>1:)[0-9a-f]{8}`)
@@ -205,7 +204,7 @@ func TestDigestThatIsMangledOnce(t *testing.T) {
 	}
 }
 
-// A replacement that is not confirmed by what the source states is no beginning for the next round.
+// A replacement that the source's digest does not confirm is not continued by the next round.
 func TestReplacementThatIsNotConfirmedIsNotTakenOn(t *testing.T) {
 	t.Parallel()
 	stated := regexp.MustCompile(`<own:digest>1:[0-9a-f]{8}`)
@@ -227,8 +226,7 @@ func TestReplacementThatIsNotConfirmedIsNotTakenOn(t *testing.T) {
 	s.has(o, doc(topics(5, "v1")...))
 }
 
-// A source that shows no entries, and no snapshot, proves nothing: what is lost by that is too much to be lost without
-// a word.
+// A source without entries and without a snapshot proves nothing: its copy is too large to be deleted silently.
 func TestSourceThatShowsNothingIsHeld(t *testing.T) {
 	t.Parallel()
 	entries := regexp.MustCompile(`(?s)<entry.*</entry>`)
@@ -247,7 +245,7 @@ func TestSourceThatShowsNothingIsHeld(t *testing.T) {
 	s.has(o, doc(topics(60, "v1")...))
 }
 
-// A copy that has nothing loses nothing: what comes back is taken in the round that sees it.
+// An empty copy loses nothing: returning topics are added in the first round.
 func TestCopyThatHasNothingTakesWhatComesBackAtOnce(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))

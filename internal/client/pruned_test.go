@@ -12,8 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// pruneTo gives up what the server can of the history, and returns up to which
-// sequence.
+// pruneTo prunes the history of the server, and returns the new horizon.
 func pruneTo(o *origin) (horizon uint64) {
 	_, err := o.DB.Prune(context.Background(), "egov", store.Retention{Entries: 1})
 	require.NoError(o.T, err)
@@ -26,8 +25,7 @@ func head(o *origin) (head uint64) {
 	return head
 }
 
-// Of what the newest snapshot contains, the feed may have the last entry alone, if
-// the documents end there.
+// Of the entries in the newest snapshot, the feed may have only the last one, if its documents end there.
 func TestCleanStartWhereTheFeedBeginsWithTheEndOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), documentSize(4))
@@ -78,8 +76,8 @@ func TestWhatIsInQuarantineMayBePruned(t *testing.T) {
 	assert.False(t, s.sync().CleanStart)
 }
 
-// The server may give up the entry at the mark together with what is in quarantine. That is a loss like any other: two
-// asked readings confirm it, and the map is replaced.
+// The server may prune the entry at the mark together with entries in quarantine. That is a loss like any other: two
+// verified readings confirm it, and the map is replaced.
 func TestWhatIsInQuarantineMayBePrunedWithTheMark(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...), documentSize(2))

@@ -21,7 +21,7 @@ func someWait(c *server.Config) { c.MaxWaiting = 10 }
 
 func waits(r *http.Request) bool { return r.Method == http.MethodHead && r.Header.Get("Prefer") != "" }
 
-// A server that lets requests wait tells of each change when it is made.
+// A server that supports waiting requests reports each change without delay.
 func TestWatchingIsToldOfChanges(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), someWait)
@@ -37,7 +37,7 @@ func TestWatchingIsToldOfChanges(t *testing.T) {
 	assert.Zero(t, w.status("egov").Failures)
 }
 
-// So it tells those who follow records, by any protocol, also when change lists of ResourceSync have been closed.
+// It also does for followers of records, by any protocol, even after change lists of ResourceSync have been closed.
 func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -60,7 +60,7 @@ func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 	})
 }
 
-// A server that does not let requests wait is asked once, and then in each interval.
+// A server without support for waiting requests is polled once, and then in each interval.
 func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -74,13 +74,12 @@ func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	})
 	w := watching(t, s, watch.Options{Interval: 50 * time.Millisecond})
 	w.eventually("some rounds", func() bool { return w.status("egov").Rounds >= 5 })
-	until := asked.Load() // rounds that end later do no harm: each asks after it
+	until := asked.Load() // later ends of rounds are harmless: each polls after it
 	assert.LessOrEqual(t, until, w.status("egov").Rounds)
 	assert.Positive(t, until)
 }
 
-// A server may say that something is new where it is nothing to us, as when it cuts a list. What comes after that is
-// heard of.
+// A server may report an irrelevant change, such as a closed list. Later changes are still noticed.
 func TestAChangeIsHeardOfAfterAFalseAlarm(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), someWait)
@@ -93,7 +92,7 @@ func TestAChangeIsHeardOfAfterAFalseAlarm(t *testing.T) {
 	w.eventually("the change", func() bool { return w.status("egov").Entries > brought })
 }
 
-// What says at once that there is something new, and has nothing, is not asked again and again.
+// A server that always reports changes without having any is not polled without pause.
 func TestServersThatSayTooMuchAreAskedNowAndThen(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), someWait)

@@ -19,7 +19,7 @@ func alias(id, other, name string) string {
 	return `<topic><subjectIdentifier href="` + si(id) + `"/><subjectIdentifier href="` + si(other) + `"/><name><value>` + name + `</value></name></topic>`
 }
 
-// tombstoneOf tells the requests for the tombstone of a topic.
+// tombstoneOf reports requests for the tombstone of a topic.
 func tombstoneOf(o *origin, id string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		_, body := record(o.Server, r)
@@ -27,7 +27,7 @@ func tombstoneOf(o *origin, id string) func(*http.Request) bool {
 	}
 }
 
-// entryOf tells the requests for the fragments of the entries under a TopicSI.
+// entryOf reports requests for the fragments of the entries under a TopicSI.
 func entryOf(o *origin, id string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		if !isFragment(r) {
@@ -43,8 +43,8 @@ func entryOf(o *origin, id string) func(*http.Request) bool {
 
 func contains(body []byte, part string) bool { return times([]string{string(body)}, part) > 0 }
 
-// An entry that is applied late must not undo what came after it: a tombstone
-// whose identifiers another topic has been given since.
+// An entry that is applied late must not undo later changes, such as a tombstone whose identifiers another topic has
+// now.
 func TestTombstoneInQuarantineDoesNotDeleteWhatCameLater(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(alias("a", "x", "A"), topic("b", "B")))
@@ -91,7 +91,7 @@ func TestForget(t *testing.T) {
 	assert.True(t, s.verify().Equal)
 }
 
-// Retry tries what it is told to, and says what is not there to be tried.
+// Retry tries the named topics, and reports missing ones.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -115,8 +115,7 @@ func TestRetry(t *testing.T) {
 	s.has(o, doc(topics(5, "v2")...))
 }
 
-// An entry that was wrong itself is applied once the feed has it right, wherever it stands by
-// then and whatever it is about.
+// An invalid entry is applied once the feed has corrected it, even at another place and for another topic.
 func TestEntryThatTheFeedCorrectsIsApplied(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]func(entry string) string{
@@ -135,7 +134,7 @@ func TestEntryThatTheFeedCorrectsIsApplied(t *testing.T) {
 			s.feed("/feed", declared, e[2], wrong(e[1]), e[0])
 			f.syncPasses(1)
 			f.hasForeign(topic("t0", "T0"), topic("t2", "T2"))
-			// It has gone to an archive document, and is still wrong.
+			// It has moved to an archive document, and is still invalid.
 			s.feed("/feed", declared+`<link rel="prev-archive" href="/archive/2"/>`, e[3])
 			s.feed("/archive/2", `<link rel="prev-archive" href="/archive/1"/>`, e[2], wrong(e[1]))
 			s.feed("/archive/1", "", e[0])
@@ -193,7 +192,7 @@ func TestDocumentsOfEntriesInQuarantineAreReadInTurn(t *testing.T) {
 	}
 }
 
-// A clean replacement has what was in quarantine.
+// A clean replacement has the topics in quarantine.
 func TestReplaceEndsTheQuarantine(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -208,7 +207,7 @@ func TestReplaceEndsTheQuarantine(t *testing.T) {
 	s.has(o, doc(topics(3, "v2")...))
 }
 
-// What came after a change that is applied late stays, whenever a crash comes, and is not fetched again.
+// Changes later than one that is applied late are kept, after a crash at any time, and are not fetched again.
 func TestCrashWhileAChangeIsAppliedLate(t *testing.T) {
 	t.Parallel()
 	small := func(c *client.Config) { c.Batch = 2 }
@@ -257,7 +256,7 @@ func TestCrashWhileAChangeIsAppliedLate(t *testing.T) {
 	}
 }
 
-// What is done with a source is told, the newest first.
+// The activity of a source lists all actions, the newest first.
 func TestActivityTellsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
@@ -280,7 +279,7 @@ func TestActivityTellsWhatWasDone(t *testing.T) {
 	}, kinds)
 }
 
-// Unsubscribing takes away what one source says, and nothing else.
+// Unsubscribing removes only the statements of one source.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	s, first, second := both(t, doc(topic("a", "A"), topic("b", "B")), doc(topic("b", "B"), topic("c", "C")))

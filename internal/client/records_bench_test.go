@@ -37,7 +37,7 @@ type recordsBench struct {
 	server   *server.Server
 	client   *client.Client
 	db       *store.DB
-	feeds    atomic.Int64 // documents of feeds that were asked for
+	feeds    atomic.Int64 // requested documents of feeds
 	records  atomic.Int64
 	versions int
 }
@@ -128,13 +128,13 @@ func (n *recordsBench) inStep(form string) {
 	n.asked()
 }
 
-// nothing is held.
+// nothing is an empty value.
 type nothing struct{}
 
 func (nothing) Versions(context.Context, []string) (map[string]time.Time, error) { return nil, nil }
 func (nothing) Each(context.Context, func(string) error) error                   { return nil }
 
-// asked returns how many requests there were since it was called last.
+// asked returns the number of requests since its last call.
 func (n *recordsBench) asked() (feeds, records int64) { return n.feeds.Swap(0), n.records.Swap(0) }
 
 // change publishes another version of ten topics.
@@ -147,8 +147,8 @@ func (n *recordsBench) change() {
 	require.Equal(n.tb, http.StatusOK, w.Code, "%s", w.Body)
 }
 
-// Of ten records that have changed, ten are fetched, beside however many others; and of an
-// archived feed the last documents are read.
+// Of ten changed records, ten are fetched, for any number of others; and of an archived feed only the last documents
+// are read.
 func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -170,8 +170,8 @@ func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkPartialUpdateOfRecords measures a round that brings ten changed records beside
-// 1,000 and beside 100,000 others: "×time-of-1000" is the one beside the other.
+// BenchmarkPartialUpdateOfRecords measures a round with ten changed records of 1,000 and of 100,000: "×time-of-1000" is
+// their ratio.
 func BenchmarkPartialUpdateOfRecords(b *testing.B) {
 	for _, form := range []string{archived, lists} {
 		b.Run(path.Base(form), func(b *testing.B) { benchmarkPartialUpdate(b, form) })
@@ -179,7 +179,7 @@ func BenchmarkPartialUpdateOfRecords(b *testing.B) {
 }
 
 func benchmarkPartialUpdate(b *testing.B, form string) {
-	took := map[int]time.Duration{} // the medians: the first rounds are beside what the database does after a load
+	took := map[int]time.Duration{} // the medians: during the first rounds the database still works on the load
 	sizes := []int{1000, 100_000}
 	if testing.Short() {
 		sizes[1] = 5000
@@ -200,7 +200,7 @@ func benchmarkPartialUpdate(b *testing.B, form string) {
 		slices.Sort(all)
 		took[size] = all[rounds/2]
 	}
-	for range b.N { //nolint:revive // what is measured was measured above
+	for range b.N { //nolint:revive // measured above
 	}
 	for _, size := range sizes {
 		b.ReportMetric(float64(took[size].Microseconds())/1000, fmt.Sprintf("ms/round-of-%d", size))
@@ -208,9 +208,8 @@ func benchmarkPartialUpdate(b *testing.B, form string) {
 	b.ReportMetric(float64(took[sizes[1]])/float64(took[sizes[0]]), "×time-of-1000")
 }
 
-// BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, by their
-// feed and by the lists and packages of ResourceSync, beside that of a source that follows the
-// fragments feed of the same map from its beginning.
+// BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, by their feed and by the lists and
+// packages of ResourceSync, relative to a source that follows the fragments feed of the same map from its beginning.
 func BenchmarkBaselineOfRecords(b *testing.B) {
 	const size = 5000
 	took := map[string]time.Duration{}

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// known returns a topic with a name and some subject identifiers, the first of them its
-// TopicSI if it is new, and what else is to be said of it.
+// known returns a topic with a name and some subject identifiers, the first of which is the TopicSI of a new topic, and
+// with more content.
 func known(ids, name string, more ...string) string {
 	var b strings.Builder
 	for id := range strings.FieldsSeq(ids) {
@@ -35,7 +35,7 @@ func instanceOf(id string) string {
 	return fmt.Sprintf(`<instanceOf><subjectIdentifierRef href=%q/></instanceOf>`, si(id))
 }
 
-// histories are those that break clients which leave out a rule of the update algorithm.
+// histories are those in which clients without a rule of the update algorithm fail.
 var histories = map[string][]string{
 	"a merge that comes apart again":     {doc(known("b", "B"), known("a", "A")), doc(known("b a", "both")), doc(known("b", "B"))},
 	"and both halves stay":               {doc(known("b", "B"), known("a", "A")), doc(known("b a", "both")), doc(known("b", "B"), known("a", "A again"))},
@@ -67,8 +67,8 @@ func reified(association, id string) string {
 	return strings.Replace(association, "<association>", fmt.Sprintf(`<association><reifier><subjectIdentifierRef href=%q/></reifier>`, si(id)), 1)
 }
 
-// Each of these histories leads to the server's map, whenever the client looks: after each
-// step, at the end only, or such that each step comes between the feed and the records.
+// Each of these histories leads to the server's map, with rounds after each step, only at the end, or with each step
+// between the feed and the records.
 func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "many histories are followed in each form")
@@ -112,7 +112,7 @@ func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 	})
 }
 
-// changeBetweenFeedAndFetch publishes a version when the first record is asked for.
+// changeBetweenFeedAndFetch publishes a version during the first request for a record.
 func changeBetweenFeedAndFetch(o *origin, version string) {
 	var once sync.Once
 	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -123,7 +123,7 @@ func changeBetweenFeedAndFetch(o *origin, version string) {
 	})
 }
 
-// A record is fetched newer than its entry. It comes once more with its next one.
+// A fetched record is newer than its entry. It is fetched again with its next entry.
 func TestRecordThatIsNewerThanItsEntry(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -134,7 +134,7 @@ func TestRecordThatIsNewerThanItsEntry(t *testing.T) {
 		mark := s.sync().Mark
 		s.has(o, doc(topics(3, "v3")...))
 		r := s.sync()
-		if form == lists { // the hashes have told that there is something later
+		if form == lists { // the hashes show that there is a later one
 			assert.Zero(t, r.Entries)
 			return
 		}
@@ -145,8 +145,8 @@ func TestRecordThatIsNewerThanItsEntry(t *testing.T) {
 	})
 }
 
-// What is deleted between the feed and the fetch is answered with 200: the empty topic of a
-// deletion. That it is one is said by the next feed.
+// A record deleted between the feed and the fetch is answered with 200 and an empty topic. The next feed states the
+// deletion.
 func TestTombstoneThatIsServedAsARecord(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -156,7 +156,7 @@ func TestTombstoneThatIsServedAsARecord(t *testing.T) {
 		changeBetweenFeedAndFetch(o, doc(known("b x", "B")))
 		r := s.sync()
 		assert.Zero(t, r.Quarantined)
-		if form != lists { // there the hash has told
+		if form != lists { // otherwise the hash shows it
 			assert.Equal(t, 1, r.Applied)
 			s.syncPasses(0)
 		}
@@ -165,9 +165,8 @@ func TestTombstoneThatIsServedAsARecord(t *testing.T) {
 	})
 }
 
-// That something is an instance of a class stands in the records of both, but belongs to
-// the instance. Of one that came and went between a feed and the next nothing is ever heard
-// but by its class.
+// A type-instance association is in the records of both topics, but belongs to the instance. An instance that came and
+// went between two feeds is only mentioned by its class.
 func TestInstanceThatCameAndWentBetweenTwoFeeds(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -185,7 +184,7 @@ func TestInstanceThatCameAndWentBetweenTwoFeeds(t *testing.T) {
 	})
 }
 
-// A deletion entry of a TopicSI that another topic owns now deletes nothing of that one.
+// A deletion entry of a TopicSI that another topic has now deletes no statement of that one.
 func TestDeletionEntryOfATopicSIThatAnotherTopicOwns(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -193,7 +192,7 @@ func TestDeletionEntryOfATopicSIThatAnotherTopicOwns(t *testing.T) {
 		s := recorded(t, o, form, func(c *client.Config) { c.Batch = 1 })
 		merged := doc(known("b a", "both"), vocabulary, link("near", "a", "c"))
 		o.Put(merged)
-		// The deletion entry is late: what has become of the topic comes first.
+		// The deletion entry is late: the topic's changes come first.
 		if form == archived {
 			o.BreakWith(rewriting(isRecordsFeed, func(body string) string {
 				for _, e := range faults.Entry.FindAllString(body, -1) {
@@ -230,8 +229,7 @@ func TestRecordsWithoutInstances(t *testing.T) {
 	})
 }
 
-// A cache may have of a record what it was before, and would say so for as long as the
-// server allows: a minute or so. It is asked for what there is now.
+// A cache may have an earlier version of a record, for about a minute as the server allows. The request bypasses it.
 func TestCachesDoNotHoldRecordsBack(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -262,7 +260,7 @@ func TestCachesDoNotHoldRecordsBack(t *testing.T) {
 	s.has(o, doc(topics(3, "v3")...))
 }
 
-// A large record is not kept but rendered, and is no more once the topic has gone.
+// A large record is not stored but rendered, and is removed with its topic.
 func TestLargeRecords(t *testing.T) {
 	t.Parallel()
 	hub := func(version string) string { return topic("hub", version+strings.Repeat("x", 300<<10)) }
@@ -279,7 +277,7 @@ func TestLargeRecords(t *testing.T) {
 	})
 }
 
-// Formats that are withdrawn and offered again, and what each can carry.
+// Withdrawn and restored formats, with the content that each can express.
 func TestRecordsWhoseFormatsAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
@@ -306,7 +304,7 @@ func TestRecordsWhoseFormatsAreWithdrawn(t *testing.T) {
 	})
 }
 
-// What "verify" compares is of one time, and it sees what differs.
+// "verify" compares one state, and finds differences.
 func TestVerifyRecords(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Nothing says what a record is about but what is in its document.
+// Only the content of its document identifies the topic of a record.
 func TestRecordsOfAForeignProducer(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -46,8 +46,8 @@ func TestRecordsOfAForeignProducer(t *testing.T) {
 	assert.Zero(t, s.syncQuiet().Entries)
 }
 
-// The best format is taken, the next where that is not available. That none of use is left
-// is treated as a deletion (Atom-PMH, Processing deleted formats).
+// The best format is used, the next if that is not available. If no usable one is left, the record is deleted
+// (Atom-PMH, Processing deleted formats).
 func TestRecordsInSeveralFormats(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -84,15 +84,15 @@ func TestRecordsInSeveralFormats(t *testing.T) {
 	s.syncQuiet()
 	s.holds(p, topic("a", "in XTM 1.0"), topic("b", "B"))
 
-	// A complete feed says of all records that they are there.
+	// A complete feed lists all records as present.
 	p.completeFeed(live("a", 6, all[0]), live("b", 2, "b"))
 	s.syncQuiet()
 	s.holds(p, topic("b", "B"))
 	assert.Zero(t, s.syncQuiet().Entries)
 }
 
-// 403, 404 and 410 say that a record is not there (Atom-PMH, Resolvability of URIs). If the
-// feed goes on to say that it is, both are believed: it goes, and people are told.
+// 403, 404 and 410 state that a record does not exist (Atom-PMH, Resolvability of URIs). If the feed still lists it, it
+// is removed, with a message.
 func TestRecordsThatAreGone(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{403, 404, 410} {
@@ -155,7 +155,7 @@ func TestRecordDeletedBetweenFeedAndFetch(t *testing.T) {
 	s.holds(p, topic("b", "B"))
 }
 
-// Other failures say nothing of the record: it stays.
+// Other failures do not remove the record.
 func TestFailuresThatDoNotSayThatARecordIsGone(t *testing.T) {
 	t.Parallel()
 	for status, fails := range map[int]bool{401: false, 500: false, 503: false, 406: false, 429: true} {
@@ -190,7 +190,7 @@ func TestFailuresThatDoNotSayThatARecordIsGone(t *testing.T) {
 	}
 }
 
-// A server that is out of order ends the round; nothing is lost.
+// A failing server ends the round; no record is lost.
 func TestServerOutOfOrderEndsTheRound(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -212,7 +212,7 @@ func TestServerOutOfOrderEndsTheRound(t *testing.T) {
 	s.holds(p, topics(8, "")...)
 }
 
-// Of two records of one topic each would undo what the other says.
+// Each of two records of one topic would undo the other's statements.
 func TestTwoRecordsOfOneTopic(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]string{
@@ -280,7 +280,7 @@ func TestRecordsThatAreAboutOthersNow(t *testing.T) {
 	s.holds(p, topic("b", "B by one"))
 }
 
-// What the status says is what has become of it.
+// The status determines the outcome.
 func TestStatusOfRecords(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// A feed with another id is another history: what is not in it is gone, and what has the
-// same time may be another version.
+// A feed with another id is another history: records that it does not list are removed, and those of the same time may
+// be other versions.
 func TestRecordsOfAnotherHistory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -126,7 +126,7 @@ func TestRecordsInArchivesThatChangeAndMove(t *testing.T) {
 	s.holds(p, elements[1:]...)
 }
 
-// A prefix that changes could delete everything: nothing is touched.
+// A changed prefix could delete everything: no record is changed.
 func TestPrefixOfRecordsThatChangesStopsEverything(t *testing.T) {
 	t.Parallel()
 	prefix := func(sp string) string { return "<t:ServerSrcLocatorPrefix>" + sp + "</t:ServerSrcLocatorPrefix>" }
@@ -161,8 +161,8 @@ func TestPrefixOfRecordsThatChangesStopsEverything(t *testing.T) {
 	s.hasAs("egov", "http://psi.example.org/map/", doc(topic("b", "B")))
 }
 
-// A source that says which topics its records are about may still have a record of a topic
-// that has merged into another. The one that bears the topic's name stands for it.
+// A source that states the topics of its records may still have a record of a topic that was merged into another one.
+// The record named after the topic is used.
 func TestRecordThatHasMergedIntoAnother(t *testing.T) {
 	t.Parallel()
 	about := func(id string, second int) string {

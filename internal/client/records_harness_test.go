@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What tests of sources of records share: sources that follow the two forms of Atom-PMH, or
-// the lists of ResourceSync, and what may happen to the records of a server.
+// The common part of tests of sources of records: sources with the two forms of Atom-PMH, or the lists of ResourceSync,
+// and changes of the records of a server.
 
 // The forms in which records are published.
 const (
@@ -34,7 +34,7 @@ func (s *subscriber) record(o *origin, collection, form, as string) {
 	require.Equal(s.t, protocols[form], sub.Protocol)
 }
 
-// recorded returns a subscriber whose egov follows records, and has made its clean start.
+// recorded returns a subscriber whose egov follows records, after its clean start.
 func recorded(t *testing.T, o *origin, form string, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, change...)
 	s.record(o, "egov", form, "egov")

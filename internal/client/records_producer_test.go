@@ -15,15 +15,14 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// producer is a producer of another make: feeds of records written by hand, and documents
-// that know nothing of TMShare.
+// producer is another producer: feeds of records written by hand, and documents without TMShare.
 type producer struct {
 	t   *testing.T
 	URL string
 
 	faults.Front
 	mu      sync.Mutex
-	answers map[string]reply // by path; none: 404
+	answers map[string]reply // by path; missing: 404
 }
 
 type reply struct {

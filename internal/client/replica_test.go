@@ -75,7 +75,7 @@ func entriesOf(t *testing.T, o *origin) (all []feeds.Entry) {
 		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
 		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
 		require.NoError(t, err)
-		for i := range feed.Entries { // what is for readers of feeds is in the recent document alone
+		for i := range feed.Entries { // only the recent document has data for feed readers
 			e := &feed.Entries[i]
 			e.Changes, e.SummaryLanguage = "", ""
 			e.Links = slices.DeleteFunc(e.Links, func(l feeds.Link) bool { return l.Type == "text/html" })
@@ -99,8 +99,8 @@ func sameLog(t *testing.T, o, copied *origin) {
 	require.Equal(t, digest(copied), digest(o))
 }
 
-// lasting are the ids of the entries of which a replica says for good what its origin says: with the same bytes and the
-// same ETag in each form. It says nothing else for good.
+// lasting returns the ids of the entries with immutable representations at the replica, and requires that these have
+// the bytes and the ETag of the origin.
 func lasting(t *testing.T, o, copied *origin) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -125,7 +125,7 @@ func lasting(t *testing.T, o, copied *origin) map[string]bool {
 	return all
 }
 
-// inDocuments returns the fragments that come with the documents of the fragments feed, by the ids of their entries.
+// inDocuments returns the fragments in the documents of the fragments feed, by the ids of their entries.
 func inDocuments(t *testing.T, o *origin) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -148,7 +148,7 @@ func inDocuments(t *testing.T, o *origin) map[string]string {
 	return all
 }
 
-// version makes a random map of a few topics whose identifiers and associations change.
+// version makes a random map of a few topics with varying identifiers and associations.
 func version(r *rand.Rand) string {
 	parts := []string{vocabulary}
 	for _, name := range []string{"oslo", "bergen", "lofoten", "tromso"} {
@@ -167,8 +167,8 @@ func version(r *rand.Rand) string {
 	return doc(parts...)
 }
 
-// A replica, and a replica of that, have the log of the origin entry for entry, after every round. Who begins from a
-// replica, or from the beginning of its feed, has what the origin has.
+// A replica, and a replica of that, have the log of the origin entry for entry, after every round. Subscribers that
+// begin with a replica, or with the beginning of its feed, get the state of the origin.
 func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for _, signed := range []bool{false, true} {
@@ -231,7 +231,7 @@ func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 	}
 }
 
-// eventful makes a random map in which classes get and lose instances, topics merge and come apart, and statements have
+// eventful makes a random map in which classes get and lose instances, topics are merged and split, and statements have
 // identifiers, themes and reifiers.
 func eventful(r *rand.Rand) string {
 	parts := []string{vocabulary, topic("town", fmt.Sprint("Town ", r.IntN(3))), topic("port", "Port")}
@@ -266,9 +266,8 @@ func eventful(r *rand.Rand) string {
 	return doc(parts...)
 }
 
-// A replica that applies the commits of its origin one at a time says of each entry what the origin says, in the same
-// bytes and for good. So does a replica of that. It says so too while the origin leaves the instances of classes out,
-// which the replica does not.
+// A replica that applies the commits of its origin one at a time has the same immutable bytes for each entry, and so
+// does a replica of that; also while the origin omits the instances of classes, which the replica does not.
 func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(testenv.Rounds(2, 20)) {
@@ -294,7 +293,7 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 		for _, r := range []*replica{first, second} {
 			same, log := lasting(t, r.origin, o), logOf(t, o)
 			came := inDocuments(t, r.origin)
-			for _, e := range log[:len(log)-begun] { // a covered one was not fetched, so that it shows its topic as it is
+			for _, e := range log[:len(log)-begun] { // a covered one was not fetched, so it is the present topic
 				assert.Equal(t, !e.Covered, same[e.ID] && came[e.ID] != "", "%+v", e)
 			}
 			assert.Empty(t, findings(t, r.DB))
@@ -302,12 +301,12 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 	}
 }
 
-// A replica that takes several commits of its origin at once, and that lacks now this fragment and now that, says
-// nothing for good that its origin does not say; nor does a replica of that.
+// A replica that takes several commits of its origin at once, and randomly lacks fragments, has no immutable bytes that
+// differ from those of its origin; nor does a replica of that.
 func TestReplicasSayNothingElseForGood(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	waited, same := 0, [2]int{} // same counts what each replica says for good
+	waited, same := 0, [2]int{} // same counts the immutable entries of each replica
 	for seed := range uint64(testenv.Rounds(testenv.Usual(1, 3), 30)) {
 		random := rand.New(rand.NewPCG(testenv.Seed(), seed))
 		o := publishing(t, eventful(random), documentSize(5))
@@ -339,8 +338,8 @@ func TestReplicasSayNothingElseForGood(t *testing.T) {
 	assert.Positive(t, same[1], "what the second one says for good")
 }
 
-// What was in quarantine at a replica, and was applied behind its turn, is not known to be what the entry said: it
-// shows the topic as it is. That may change, and caches are told so.
+// A fragment that a replica has applied late, after quarantine, may differ from the original one: the replica serves
+// the present topic. That may change, as caches are told.
 func TestReplicaShowsATopicAsItIsWhereItsEntryWasLate(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -384,8 +383,8 @@ func fragmentPath(t *testing.T, o *origin, id string) string {
 	return "/topicmaps/egov/fragments/" + strings.TrimPrefix(id, "urn:uuid:") + ".xtm21"
 }
 
-// A deletion lists all identifiers that the topic had, at a replica as at the origin. Where a replica has begun behind
-// it, it knows the TopicSI alone, and does not say so for good.
+// A deletion lists all identifiers of the topic, at a replica as at the origin. A replica that began later has only the
+// TopicSI, and its answer is not immutable.
 func TestReplicaListsAllIdentifiersOfWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	located := strings.Replace(alias("a", "x", "A"), "<name>", `<subjectLocator href="http://www.example.org/a"/><name>`, 1)
@@ -415,7 +414,7 @@ func TestReplicaListsAllIdentifiersOfWhatIsDeleted(t *testing.T) {
 	assert.Equal(t, "no-cache", answer.Header().Get("Cache-Control"))
 }
 
-// Nobody writes to a replica but its origin, and who tries learns where that is.
+// Only its origin changes a replica. Other writers get an error with the origin's address.
 func TestReplicasAreNotWritten(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -443,8 +442,8 @@ func TestReplicasAreNotWritten(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, r.Ask("GET", "/topicmaps/egov/fragments", "", "").Code)
 }
 
-// A subscription with several addresses goes on while one of them is there, and a replica never has it throw anything
-// away.
+// A subscription with several addresses continues while one of them is available, and a replica never causes the loss
+// of data.
 func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -476,7 +475,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	assert.False(t, r.CleanStart)
 	s.has(o, doc(topic("oslo", "Christiania")))
 
-	o.BreakWith(nil) // the origin has come back, from an old backup: a fork
+	o.BreakWith(nil) // the origin was restored from an old backup: a fork
 	o.Restore(backup)
 	o.Put(doc(topic("oslo", "Oslo, restored")))
 	r = s.sync()
@@ -492,7 +491,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	sameLog(t, second.origin, o)
 }
 
-// What is in quarantine because a replica was out of order comes from there, though the origin is followed by then.
+// Topics in quarantine because of a broken replica are fetched from it, although the origin is followed by then.
 func TestQuarantineOfAnotherAddressIsReleased(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -524,7 +523,7 @@ func TestQuarantineOfAnotherAddressIsReleased(t *testing.T) {
 	s.has(o, doc(topic("oslo", "Christiania"), topic("bergen", "Bergen")))
 }
 
-// A collection that has no topics yet is served on, too.
+// A collection without topics is replicated, too.
 func TestReplicaOfAnEmptyCollection(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -570,9 +569,9 @@ func TestReplicaDoesNotBeginFromAnOldFeed(t *testing.T) {
 	sameLog(t, r.origin, o)
 }
 
-// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step. That
-// time does not go back with the clock of the origin: else a replica that was put back to what it was before would seem
-// to have seen the origin later.
+// A replica that is an authority is accepted only if it has seen its origin later than its subscriber was in step. That
+// time does not go back with the clock of the origin: otherwise a restored replica would seem to have seen the origin
+// later.
 func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	t.Parallel()
 	for name, passes := range map[string]time.Duration{"the clock goes on": time.Minute, "the clock is set back": -12 * time.Minute} {
@@ -605,8 +604,8 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	}
 }
 
-// A replica of which the log does not go back to the beginning is followed only once it has a snapshot: who began there
-// would take the rest for the whole.
+// A replica whose log does not go back to the beginning is followed only once it has a snapshot: new followers would
+// take a part for the whole.
 func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(9, "v1")...), documentSize(3))
@@ -629,8 +628,7 @@ func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	require.Empty(t, findings(t, r.DB), "how many topics it has, among others")
 }
 
-// headOf returns the head of the fragments feed of a server, and up to which time it says that it is in step with the
-// origin.
+// headOf returns the head of the fragments feed of a server, and the time at which it was in step with the origin.
 func headOf(t *testing.T, o *origin) (*feeds.Feed, time.Time) {
 	t.Helper()
 	answer := o.Ask("GET", "/topicmaps/egov/fragments", "", "")
@@ -642,8 +640,7 @@ func headOf(t *testing.T, o *origin) (*feeds.Feed, time.Time) {
 	return feed, checked
 }
 
-// Replicas pass on what the origin says of its database and of the time, and say nothing of their own: also that the
-// origin was restored.
+// Replicas forward the origin's openings and times, and state none of their own, even after a restore of the origin.
 func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -682,11 +679,11 @@ func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 		}
 	}
 	same()
-	first.Restore(first.Backup()) // openings of its own are nobody's business
+	first.Restore(first.Backup()) // its own openings are not published
 	first.peer = newPeer(t, first.origin)
 	same()
 	_, before := headOf(t, first.origin)
-	for _, r := range []*replica{first, second} { // nothing new: the time goes on
+	for _, r := range []*replica{first, second} { // without changes, the time still advances
 		r.sync(t)
 	}
 	_, after := headOf(t, first.origin)
@@ -698,8 +695,8 @@ func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 	same()
 }
 
-// A replica passes on how its origin writes fragments. Where it does not know that, it answers 503 for them, and the
-// log says so: it would give an entry other bytes than the origin. What it has of the map is right all the same.
+// A replica uses the origin's version of the form of fragments. If it does not know that version, it answers 503 for
+// them, and logs it, because its bytes would differ. Its map is correct nevertheless.
 func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...), documentSize(3))

@@ -91,7 +91,7 @@ func TestImport(t *testing.T) {
 	assert.Equal(t, store.ActivityEdited, last.Kind)
 }
 
-// What is taken back leaves nothing behind, unless others refer to it.
+// A revoked statement leaves no topics, unless others refer to them.
 func TestEditsCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -121,8 +121,7 @@ func TestEditsCanBeTakenBack(t *testing.T) {
 	assert.Zero(t, e.Added, "nothing was said")
 }
 
-// A document that cannot be read leaves nothing behind, and as long as nothing has
-// been said the prefix can be chosen.
+// A document that cannot be read leaves no rows, and the prefix can be chosen until there are statements.
 func TestPrefixOfLocalStatementsCanBeChosenAsLongAsThereAreNone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -153,7 +152,7 @@ func TestTheNameOfLocalStatementsIsTaken(t *testing.T) {
 	require.ErrorContains(t, err, `the name "local" is taken by a collection that cannot be written`)
 }
 
-// A statement that XTM cannot carry is refused where it is made: nothing could export the local statements any more.
+// A statement that XTM cannot express is rejected: local statements could no longer be exported.
 func TestStatementsThatXTMCannotCarryAreRefused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -8,7 +8,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// A line that equals the last one is reported once. Where nothing may pass, each is an error.
+// Of equal consecutive lines one is reported. If no conflict is allowed, each is an error.
 func TestALineThatEqualsTheLastOneIsReportedOnce(t *testing.T) {
 	var lines []string
 	report := func(line string) { lines = append(lines, line) }
