@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// A Source may have packages and nothing else: no list, no times, nothing at the URIs of its
-// resources. What is of another server in them is refused, as in a list.
+// A Source may have only packages: no list, no times, no documents at the URIs of its resources. It refuses resources
+// of other servers in them, as in a list.
 func TestSourceWithADumpOnly(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)

@@ -19,12 +19,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Sources of another make: lists of XTM documents, by people who know nothing of TMShare.
+// Sources of other producers: lists of XTM documents without TMShare.
 
 // second is the time at a second of the minute.
 func second(n int) string { return fmt.Sprintf("2012-11-23T10:00:%02dZ", n) }
 
-// sitemap publishes a document of ResourceSync, or with no metadata of its own a plain Sitemap.
+// sitemap publishes a document of ResourceSync, or without metadata a plain Sitemap.
 func (p *producer) sitemap(path, metadata string, items ...string) {
 	if metadata != "" {
 		metadata = "<rs:md " + metadata + "/>"
@@ -54,12 +54,12 @@ func linkTo(rel, href, more string) string {
 	return `<rs:ln rel="` + rel + `" href="` + href + `" ` + more + `/>`
 }
 
-// stated is what is to be said of the bytes of a document.
+// stated returns the metadata of the bytes of a document.
 func stated(body string) string {
 	return fmt.Sprintf(`hash="md5:%x sha-256:%x" length="%d"`, md5.Sum([]byte(body)), sha256.Sum256([]byte(body)), len(body))
 }
 
-// following returns a subscriber whose egov follows what is at a path.
+// following returns a subscriber whose egov follows the document at a path.
 func (p *producer) following(t *testing.T, path string, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, append([]func(*client.Config){func(c *client.Config) { c.Parallel, c.Tries = 1, 1 }}, change...)...)
 	sub, err := s.Subscribe(context.Background(), p.URL+"/"+path, client.SubscribeOptions{Name: "egov", Protocol: "resourcesync"})
@@ -75,8 +75,8 @@ func (s *subscriber) hasOf(p *producer, list string, elements ...string) {
 	s.hasAs("egov", p.URL+"/"+list+"#", doc(elements...))
 }
 
-// A plain Sitemap of XTM documents is enough. What it leaves out is gone, and what it says
-// nothing of is fetched each time.
+// A plain Sitemap of XTM documents is sufficient. Resources that it omits are removed, and those without metadata are
+// fetched each time.
 func TestSitemapOfXTMDocuments(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -160,8 +160,7 @@ func TestWhatASourceStatesOfBytes(t *testing.T) {
 	}
 }
 
-// What says that it is no XTM is of no use, and people are told how many there are; what turns
-// out to be none is an error of it.
+// Resources of other types are ignored and counted in a message; other content in a resource of type XTM is an error.
 func TestResourcesThatAreNoXTM(t *testing.T) {
 	t.Parallel()
 	const page = "<!DOCTYPE html><html><body>Hello<br></body></html>"
@@ -175,7 +174,7 @@ func TestResourcesThatAreNoXTM(t *testing.T) {
 	items := func(at int) []string {
 		return []string{
 			p.item("page", at, `type="text/html"`), p.item("picture", at, `type="image/png"`), p.item("untold", at, ""), p.item("a", at, `type="text/xml"`),
-			// A page that links to what a program can read, and to others.
+			// A page with links to readable forms, and to others.
 			p.item("b", at, `type="text/html"`, linkTo("alternate", p.URL+"/b.xhtml", `type="application/xhtml+xml"`), linkTo("alternate", p.URL+"/b.xtm", `type="`+typeXTM21+`"`),
 				linkTo("describedby", p.URL+"/none.xtm", `type="`+typeXTM21+`"`), linkTo("collection", p.URL+"/all", ""), linkTo("http://example.org/rel", "urn:x:other", ""), linkTo("alternate", "urn:x:b", "")),
 		}
@@ -201,7 +200,7 @@ func TestResourcesThatAreNoXTM(t *testing.T) {
 	s.hasOf(p, "list.xml", topic("a", "A"), topic("c", "C"))
 }
 
-// Change Lists say what is new, changed and deleted, also of what is not known.
+// Change Lists state new, changed and deleted resources, including unknown ones.
 func TestForeignSourceWithChangeLists(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -248,12 +247,12 @@ func TestForeignSourceWithChangeLists(t *testing.T) {
 	assert.Zero(t, s.syncQuiet().Entries)
 }
 
-// URIs are names as they stand; what a document is about may be known by its URI alone.
+// URIs are compared as strings; only its URI may identify the topic of a document.
 func TestResourcesWithURIsOfAllKinds(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
 	var items, elements []string
-	for path, uri := range map[string]string{ // the first is what the server is asked for
+	for path, uri := range map[string]string{ // the first is the path requested from the server
 		"größe": "größe", "a b": "a%20b", "x&y": "x&y", "ä": "%C3%A4", "dir/": "dir/", "dir": "dir", "日本": "日本", "~a": "%7ea", "q'": "q'",
 	} {
 		element := fmt.Sprintf(`<topic><subjectIdentifier href="%s/%s"/><name><value>%s</value></name></topic>`, p.URL, html.EscapeString(uri), html.EscapeString(path))
@@ -269,8 +268,8 @@ func TestResourcesWithURIsOfAllKinds(t *testing.T) {
 	s.hasOf(p, "list.xml", elements[1:]...)
 }
 
-// Statements bear the prefix that the subscriber gives, or the one that the Source declares;
-// where it declares one, its links say which topics resources are about.
+// Statements have the prefix of the subscriber, or the one that the Source declares; if it declares one, its links
+// state the topics of resources.
 func TestPrefixOfAForeignSource(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -296,7 +295,7 @@ func TestPrefixOfAForeignSource(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "http://psi.example.org/map/", sub.SP)
 
-	// Documents have the URI of a prefix, whatever that is.
+	// Documents have the URI of a prefix, in any form.
 	p.sitemap("ø.xml", `capability="resourcelist" at="`+second(5)+`"`,
 		linkTo("https://github.com/tmshare/tmshare/ns/1/source-locator-prefix", "http://psi.example.org/%C3%B8/", ""), p.item("a", 1, "", describes("a")), p.item("b", 1, "", describes("b")))
 	o, err := s.Subscribe(context.Background(), p.URL+"/%C3%B8.xml", client.SubscribeOptions{Name: "ø", Protocol: "resourcesync"})
@@ -310,7 +309,7 @@ func TestPrefixOfAForeignSource(t *testing.T) {
 	s.hasAs("egov", sub.SP, doc(topic("a", "A"), topic("b", "B")))
 }
 
-// Of two resources that are about one topic the first has it, until it is gone.
+// Of two resources about one topic the first is used, until it is removed.
 func TestTwoResourcesAboutOneTopic(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -328,8 +327,8 @@ func TestTwoResourcesAboutOneTopic(t *testing.T) {
 	s.hasOf(p, "list.xml", topic("x", "second"))
 }
 
-// Mirrors are asked before the Source, if people allow it. One that is down, has old bytes or
-// is not to be asked is passed over.
+// Mirrors are requested before the Source, if the subscriber allows it. One that fails, has old bytes or is not allowed
+// is skipped.
 func TestMirrorsOfASource(t *testing.T) {
 	t.Parallel()
 	body := doc(topic("a", "A"))
@@ -337,7 +336,7 @@ func TestMirrorsOfASource(t *testing.T) {
 		allowed         bool
 		mirror          func(m *producer)
 		unstated        bool
-		source, mirrors string // what they are asked for
+		source, mirrors string // the expected requests
 	}{
 		"it has it":           {true, func(m *producer) { m.put("a", body) }, false, "list.xml list.xml", "a"},
 		"it is not allowed":   {false, func(m *producer) { m.put("a", body) }, false, "list.xml list.xml a", ""},
@@ -372,8 +371,7 @@ func TestMirrorsOfASource(t *testing.T) {
 	}
 }
 
-// A server of which only robots.txt tells has a Source too. Of several Sitemaps one is to be
-// chosen.
+// A server whose only reference is in robots.txt has a Source too. The user must choose one of several Sitemaps.
 func TestSourceThatOnlyRobotsTxtNames(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)

@@ -20,7 +20,7 @@ func (p *producer) change(path string, at int, metadata string) string {
 	return p.item(path, at, `change="updated" datetime="`+second(at)+`" `+metadata)
 }
 
-// A clock that was wrong for a while dates one change after those that come behind it.
+// A temporarily wrong clock dates one change after later ones.
 func TestChangeThatIsDatedInTheFuture(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -45,8 +45,8 @@ func TestChangeThatIsDatedInTheFuture(t *testing.T) {
 	assert.Zero(t, s.sync().Applied)
 }
 
-// A Change List that is out of order does not bring back what it says was deleted later: as it may be
-// that a clock was set back, what is served decides.
+// A Change List in the wrong order does not restore a resource deleted later: as a clock may have been set back, the
+// served resource decides.
 func TestChangesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)
@@ -75,7 +75,7 @@ func TestChangesOutOfOrder(t *testing.T) {
 	assert.Zero(t, s.sync().Applied)
 }
 
-// A hash that was wrong is corrected, and nothing else of the change.
+// A wrong hash is corrected, with the rest of the change unchanged.
 func TestHashThatIsCorrected(t *testing.T) {
 	t.Parallel()
 	p := newProducer(t)

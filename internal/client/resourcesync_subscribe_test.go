@@ -93,7 +93,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	})
 }
 
-// The message of an address with nothing to follow says what was looked for.
+// The message for an address without a source names the documents that were tried.
 func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	t.Parallel()
 	empty := newOrigin(t)
@@ -129,7 +129,7 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	}
 }
 
-// A Source that is for some only is found and read by those who have a token.
+// A protected Source is found and read with a token.
 func TestSourceThatWantsAToken(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"0123456789abcdef"}} })

@@ -54,7 +54,7 @@ func isDump(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/resou
 
 func isCapabilityList(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, lists) }
 
-// isTopic tells the requests for the topic that topics, or known, gives an id.
+// isTopic reports requests for the topic that topics, or known, makes for an id.
 func isTopic(id string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/topics/"+fragment.Key(tmdm.Locator(si(id))))
@@ -63,7 +63,7 @@ func isTopic(id string) func(*http.Request) bool {
 
 func topicsAsked(seen []string) int { return times(seen, "/topics/") }
 
-// followedByLists returns a subscriber whose egov follows the lists, and has not begun to.
+// followedByLists returns a subscriber whose egov follows the lists, without rounds.
 func followedByLists(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, change...)
 	s.record(o, "egov", lists, "egov")
@@ -71,7 +71,7 @@ func followedByLists(t *testing.T, o *origin, change ...func(*client.Config)) *s
 	return s
 }
 
-// hasTidied asserts that nothing is left of what was fetched.
+// hasTidied asserts that no fetched file remains.
 func (s *subscriber) hasTidied() {
 	s.t.Helper()
 	left, err := os.ReadDir(filepath.Join(s.dir, "downloads"))
@@ -124,7 +124,7 @@ func zipOf(t *testing.T, files map[string]string) string {
 
 var fixities = regexp.MustCompile(` (hash|length)="[^"]*"`)
 
-// A package that is no good is passed over: the topics come one by one.
+// A broken package is skipped: the topics are fetched one by one.
 func TestPackageThatIsBrokenIsPassedOver(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestPackageThatIsBrokenIsPassedOver(t *testing.T) {
 	manifest := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
 		<rs:md capability="resourcedump-manifest" at="2030-01-01T00:00:00Z"/></urlset>`
 	for name, c := range map[string]struct {
-		unstated bool // the dump says nothing of the bytes, so that they are looked into
+		unstated bool // the dump has no metadata of the bytes, so that they are inspected
 		change   func(body string) string
 		says     string
 	}{
@@ -207,8 +207,8 @@ func settleChanges(o *origin, changesPerList int) {
 	})
 }
 
-// Many changes come in the packages of the Change Dump; what is in none of them, and where the
-// packages would cost more, one by one.
+// Many changes come in the packages of the Change Dump; others are fetched one by one, also if the packages would cost
+// more.
 func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(60, "v1")...), node.ChangesPerList(20))
@@ -226,8 +226,7 @@ func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
 	assert.True(t, s.verify().Equal)
 	o.Seen()
 
-	// What is fetched would be more than what is wanted: the package has a large topic that is
-	// no more.
+	// More bytes than necessary: the package has a large, deleted topic.
 	noise := make([]byte, 150_000)
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
@@ -246,8 +245,8 @@ func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
 	s.has(o, doc(append(few, topics(60, "v4")[50:]...)...))
 }
 
-// Content that is not what the list states is not taken, whatever it is. It is in quarantine,
-// and its statement with it: no other round takes it, until the truth is told.
+// Content that differs from the list is rejected. Its topic is in quarantine: no round accepts the content until the
+// list and the content agree.
 func TestTopicThatIsNotWhatTheListStates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -296,8 +295,7 @@ func TestTopicThatIsNotWhatTheListStates(t *testing.T) {
 	}
 }
 
-// A form that is not as stated may have another in its place, which may say less; people are
-// told.
+// A form that differs from its list may be replaced by another one, with less content and a message.
 func TestFormThatIsNotWhatTheListStates(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -318,7 +316,7 @@ func TestFormThatIsNotWhatTheListStates(t *testing.T) {
 	s.has(o, doc(topics(3, "v2")...))
 }
 
-// A prefix that changes could delete everything: nothing is touched.
+// A changed prefix could delete everything: no record is changed.
 func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -351,7 +349,7 @@ func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
 	s.hasTidied()
 }
 
-// A collection that is created anew under the URLs of one that was deleted is another.
+// A new collection under the URLs of a deleted one is another source.
 func TestSourceThatBeginsAnewIsReadAnew(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -375,8 +373,8 @@ func TestSourceThatBeginsAnewIsReadAnew(t *testing.T) {
 	assert.True(t, s.verify().Equal)
 }
 
-// A topic that changes whenever it is asked for, and a map that changes at each request at all:
-// the round comes to an end, and what is not in step then is so later.
+// With a topic that changes at each request, and a map that changes at each request, the round ends, and a later one
+// brings the rest in step.
 func TestTopicThatChangesAllTheTime(t *testing.T) {
 	t.Parallel()
 	for name, changes := range map[string]func(*http.Request) bool{
@@ -439,8 +437,8 @@ func (s *subscriber) quarantined() []store.Quarantined {
 	return all
 }
 
-// Whatever characters a subject identifier has, the list names the topic by it: each record is
-// about the topic that bears its name.
+// For subject identifiers with any characters, the list identifies the topic by it: each record is about the topic with
+// its name.
 func TestSubjectIdentifiersOfAllCharacters(t *testing.T) {
 	o := publishing(t, doc(topic("a", "A")))
 	s := recorded(t, o, lists)
@@ -452,7 +450,7 @@ func TestSubjectIdentifiersOfAllCharacters(t *testing.T) {
 		for i, parts := range rapid.SliceOfN(rapid.SliceOfN(pieces, 1, 4), 1, 6).Draw(r, "identifiers") {
 			id, err := iri.Normalize(rapid.SampledFrom([]string{"http://psi.example.org/", "urn:x-", "HTTP://PSI.example.org/?"}).Draw(r, "begins") + strings.Join(parts, ""))
 			if blank := strings.TrimRight(id, " "); err != nil || all[id] || strings.TrimSpace(blank) != blank {
-				continue // what reads XTM takes space of any kind off the end
+				continue // readers of XTM remove any white space at the end
 			}
 			all[id] = true
 			elements = append(elements, fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>%d</value></name></topic>`, html.EscapeString(iri.Escape(id)), i))

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Times of whole seconds do not tell whether a change was before a snapshot or after it.
+// Times of whole seconds do not show whether a change was before a snapshot or after it.
 func TestChangeInTheSecondOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	eachSDShare(t, func(t *testing.T, s *sdshareServer) {
@@ -72,7 +72,7 @@ func TestFeedThatListsEachTopicOnce(t *testing.T) {
 			s.hasAll(c)
 		}
 
-		// Of one that was restored from a backup, nothing has moved.
+		// A server restored from a backup lists no change.
 		s.set("t1", "lost with the backup")
 		c.sync()
 		s.mu.Lock()
@@ -130,8 +130,7 @@ func TestDeletionByAMapWithoutTopics(t *testing.T) {
 	}
 }
 
-// Topics with neither a subject identifier nor a subject locator are known by what the source
-// calls them.
+// Topics with neither a subject identifier nor a subject locator are identified by their names for the source.
 func TestTopicsWithoutSubjectIdentifiers(t *testing.T) {
 	t.Parallel()
 	for _, d := range sdshareDialects[:2] {
@@ -142,7 +141,7 @@ func TestTopicsWithoutSubjectIdentifiers(t *testing.T) {
 			unnamed := func(id, name string) string {
 				return fmt.Sprintf(`<topic id="%s"><name><value>%s</value></name></topic>`, id, name)
 			}
-			// By a locator beside an id that means nothing beyond its document.
+			// By a locator besides an id that is only valid in its document.
 			itemed := func(id, name string) string {
 				return fmt.Sprintf(`<topic id="t1"><itemIdentity href="file:/maps/old.xtm#%s"/><name><value>%s</value></name></topic>`, id, name)
 			}
@@ -194,7 +193,7 @@ func TestTopicsWithoutSubjectIdentifiers(t *testing.T) {
 	}
 }
 
-// What subscribe was told holds for each round, of programs that are told nothing.
+// The options of subscribe apply to each round, also of programs without options.
 func TestWhatSubscribeWasToldIsKept(t *testing.T) {
 	t.Parallel()
 	elsewhere, s := newSite(t), newSite(t)

@@ -29,16 +29,15 @@ var sdshareDialects = []sdshareDialect{
 	{"2012", "http://www.sdshare.org/2012/core/", "http://www.sdshare.org/2012/core/", "resource", false},
 }
 
-// sdshareServer is a server of SDShare as there were some. Its times are whole seconds. It lists
-// each topic once, with its last change, and keeps no history: a fragment is what the topic is
-// now, and that of a deleted topic is a map without topics.
+// sdshareServer is a typical server of SDShare. Its times are whole seconds. It lists each topic once, with its last
+// change, and keeps no history: a fragment is the present topic, and that of a deleted topic is a map without topics.
 type sdshareServer struct {
 	sdshareDialect
 	URL string
 
 	mu       sync.Mutex
 	second   int                      // the time
-	dateless bool                     // answers do not say it
+	dateless bool                     // answers have no Date
 	topics   map[string]*sdshareTopic // by the element that names them
 	changed  []*sdshareTopic          // the last change last
 	snapshot string                   // "": none
@@ -188,7 +187,7 @@ func (s *sdshareServer) feed(w http.ResponseWriter, entries ...string) {
 		second(s.second), prefix, strings.Join(entries, ""))
 }
 
-// followingSDShare returns a subscriber that has loaded what the server has.
+// followingSDShare returns a subscriber with the server's state.
 func followingSDShare(t *testing.T, s *sdshareServer) *subscriber {
 	c := newSubscriber(t)
 	_, err := c.Subscribe(context.Background(), s.URL+"/", client.SubscribeOptions{Name: "egov"})

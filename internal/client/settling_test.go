@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// Of two changes of one topic in one second, a feed that lists each topic once shows the second
-// by nothing but its fragment. It is read again until the second is over.
+// Of two changes of one topic in one second, a feed with one entry for each topic shows the second only by its
+// fragment. It is read again until the second is over.
 func TestTopicThatChangesTwiceInOneSecond(t *testing.T) {
 	t.Parallel()
 	following := func(t *testing.T, s *sdshareServer, change ...func(*client.Config)) *subscriber {
@@ -77,8 +77,8 @@ func TestTopicThatChangesTwiceInOneSecond(t *testing.T) {
 		c.sync()
 		assert.Empty(t, c.known("egov").State.Mark.Unsettled)
 	})
-	// A server may write a fragment in another order each time. An earlier entry of the topic
-	// must not be applied again behind the later one.
+	// A server may write a fragment in another order each time. An earlier entry of the topic must not be applied again
+	// after the later one.
 	t.Run("fragments of other bytes each time", func(t *testing.T) {
 		t.Parallel()
 		f := newForeign(t)

@@ -28,8 +28,7 @@ func (s *subscriber) syncLibraries() {
 	require.NotZero(s.t, r.Mark)
 }
 
-// What one source deletes, another may still say; what one says is the same, two
-// may say.
+// A statement deleted by one source may remain in another; both sources may make the same one.
 func TestMergedViewJoinsWhatSourcesSayOfASubject(t *testing.T) {
 	t.Parallel()
 	oslo := `<topic><subjectIdentifier href="http://psi.example.org/oslo"/><name><value>Oslo</value></name>`
@@ -56,8 +55,8 @@ func TestMergedViewJoinsWhatSourcesSayOfASubject(t *testing.T) {
 	assert.Equal(t, canonical(t, published(t, doc(topic("area", "area")), first.SP("egov")), first.SP("egov")), merged())
 }
 
-// One source says that two subjects are one. When it takes that back, they come
-// apart, and nothing that the other says of them is lost.
+// One source merges two subjects. When it revokes that, they are split, and all statements of the other source about
+// them remain.
 func TestSubjectsJoinedByASourceComeApartAgain(t *testing.T) {
 	t.Parallel()
 	alone := doc(topic("a", "A"), topic("b", "B"))

@@ -47,7 +47,7 @@ func roundIn(dir string) error {
 	return db.Close()
 }
 
-// killed starts a round in a process of its own and kills that when it is time.
+// killed starts a round in a process of its own and kills it when whenTrue returns true.
 func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration) {
 	t.Helper()
 	p := kill.Start(t, "round", dir)
@@ -60,8 +60,7 @@ func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration)
 	require.True(t, reached, "the round has not come so far in a minute")
 }
 
-// A process that is killed at any instant of a clean start leaves what the next
-// one goes on with: nothing is fetched twice, and nothing is left in the end.
+// A clean start continues after a kill at any instant: no byte is fetched twice, and no file remains in the end.
 func TestKillsDuringACleanStart(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	stores.InFolders(t)

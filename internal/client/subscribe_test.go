@@ -100,7 +100,7 @@ func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
 	assert.Equal(t, "egov", sub.Name)
 }
 
-// A source is subscribed to once, unless the subscriber insists or asks for something else.
+// A second subscription to a source is refused, unless it is forced or has other options.
 func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
@@ -126,8 +126,7 @@ func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 	}
 }
 
-// What is no feed of a collection is refused with what is wrong, and nothing is
-// subscribed to.
+// A document that is no feed of a collection is refused with the reason, and without a subscription.
 func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, contentType, body string) string {
@@ -176,7 +175,6 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 	}
 }
 
-// closedPort returns an address on which nothing listens.
 func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
 	t.Parallel()
 	var self *httptest.Server

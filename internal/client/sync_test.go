@@ -211,8 +211,7 @@ func TestReplaceLoadsTheNewestSnapshotAgain(t *testing.T) {
 	s.has(o, doc(topics(6, "v3")...))
 }
 
-// A replacement that was asked for loads everything, though the feed's document
-// is the one that the last round has seen.
+// A requested replacement loads everything, even if the feed's document is that of the last round.
 func TestReplaceIsCompleteWhereNothingIsNew(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
@@ -224,8 +223,7 @@ func TestReplaceIsCompleteWhereNothingIsNew(t *testing.T) {
 	s.has(o, doc(topics(6, "v2")...))
 }
 
-// The state of its entry tells a topic of which nothing is said from one that is
-// deleted.
+// The state of its entry distinguishes a topic without statements from a deleted one.
 func TestTopicWithIdentifiersOnlyIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -246,7 +244,7 @@ func TestRoundOfAnUnknownSubscriptionNamesTheOthers(t *testing.T) {
 	assert.EqualError(t, err, `there is no subscription "egvo"; there are: egov`)
 }
 
-// The large map of the project, with all that XTM 1.0 can say.
+// The large map of the project, with all that XTM 1.0 can express.
 func TestARealMapStaysInStep(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, string(maps.EGov))

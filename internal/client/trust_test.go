@@ -37,7 +37,7 @@ func (s *subscriber) refused(reason string, checkpoints int) {
 	require.Nil(s.t, after.Staging)
 }
 
-// signed returns what the last checkpoint that was accepted says.
+// signed returns the last accepted checkpoint.
 func (s *subscriber) signed() *checkpoint.Checkpoint {
 	s.t.Helper()
 	k := s.known("egov")
@@ -91,7 +91,7 @@ func TestSourceThatBeginsToSign(t *testing.T) {
 	assert.Empty(t, s.known("egov").Key)
 }
 
-// trust compares, or accepts, what the source states.
+// trust compares, or accepts, the checkpoint of the source.
 func (s *subscriber) trust(key string, accept bool) *client.Trust {
 	s.t.Helper()
 	got, err := s.Trust(context.Background(), "egov", key, accept)
@@ -138,8 +138,8 @@ func TestSourceWithAnotherKey(t *testing.T) {
 	assert.True(t, s.sync().Proven)
 }
 
-// A server that was put back to an earlier state, and one whose log was rewritten or forked, is refused with both
-// checkpoints. What is accepted then is followed from there.
+// A server that was restored to an earlier state, and one whose log was rewritten or forked, is refused with both
+// checkpoints. An accepted log is followed from there.
 func TestRewrittenAndForkedLogs(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(10, "v1")...))
@@ -164,8 +164,8 @@ func TestRewrittenAndForkedLogs(t *testing.T) {
 	s.has(o, doc(topics(12, "v4")...))
 }
 
-// forger answers in the place of an honest server: from a copy of its data, in which one topic says something else,
-// with digests and trees that fit. state changes what it says of checkpoints.
+// forger replaces an honest server: it answers from a copy of its data with one changed topic, and with matching
+// digests and trees. state changes its checkpoints.
 func forger(t *testing.T, o *origin, state func(forged, honest string) string) (fault, func(doc string)) {
 	config := o.Config
 	db := stores.Open(t, store.Options{Dir: o.Backup(), Logger: silent})
@@ -199,7 +199,7 @@ func forger(t *testing.T, o *origin, state func(forged, honest string) string) (
 	}, put
 }
 
-// What a source publishes again is signed as all else is, and a replica passes it on.
+// Republished entries of a source are signed like others, and a replica forwards them.
 func TestSignedSourceThatOffersRecordsOtherwise(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v1")...), documentSize(5))
@@ -224,8 +224,8 @@ func TestSignedSourceThatOffersRecordsOtherwise(t *testing.T) {
 	}
 }
 
-// A checkpoint that does not cover the entries that were read proves nothing, though the digest that it states is that
-// of the copy. Once it covers them, the copy is proven, and a replica passes it on.
+// A checkpoint that does not cover the read entries proves nothing, even with the digest of the copy. Once it covers
+// them, the copy is proven, and a replica forwards it.
 func TestCheckpointThatDoesNotCoverTheEntries(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v1")...), documentSize(100))
@@ -266,8 +266,8 @@ func TestCheckpointThatDoesNotCoverTheEntries(t *testing.T) {
 
 var statedCheckpoint = regexp.MustCompile(`(?s)<own:checkpoint>.*?</own:checkpoint>`)
 
-// A proxy that alters text, and the digests with it, is not noticed by digests. With checkpoints nothing that it says
-// ends proven.
+// A proxy that alters text together with the digests is not detected by digests. With checkpoints, its content is never
+// proven.
 func TestForgedTextIsNeverProvenWhereTheSourceIsSigned(t *testing.T) {
 	t.Parallel()
 	forgedDoc := strings.ReplaceAll(doc(topics(20, "v2")...), "Topic 7 v2", "Topic 7 forged")
@@ -323,9 +323,9 @@ func TestForgedTextIsNeverProvenWhereTheSourceIsSigned(t *testing.T) {
 	}
 }
 
-// Something between may alter the text everywhere, and leave all that is stated as it is: feeds, digests, checkpoints.
-// That is never called equal, whatever the altered map says. A copy of a signed source is repaired once the text comes
-// unaltered; so is one of another source, but not before that changes, as its server may state wrong digests.
+// An intermediary may alter all text without the feeds, digests and checkpoints. The copy is then never reported as
+// equal. A copy of a signed source is repaired once the text is unaltered; one of another source only after its next
+// change, as its server may state wrong digests.
 func TestTextThatIsAlteredEverywhere(t *testing.T) {
 	t.Parallel()
 	for name, signed := range map[string]bool{"signed": true, "not signed": false} {

@@ -25,8 +25,7 @@ func (s *subscriber) verify() *client.Verdict {
 	return v
 }
 
-// holdingRecords returns a subscriber of the records of egov: nothing states digests of these, so that nothing that
-// differs is repaired.
+// holdingRecords returns a subscriber of the records of egov: these have no digests, so differences are not repaired.
 func holdingRecords(t *testing.T, o *origin) *subscriber {
 	s := newSubscriber(t)
 	_, err := s.Subscribe(t.Context(), o.RecordsURL("egov", "/records"), client.SubscribeOptions{Name: "egov"})
@@ -35,7 +34,7 @@ func holdingRecords(t *testing.T, o *origin) *subscriber {
 	return s
 }
 
-// tamper changes the subscriber's records behind the client's back.
+// tamper changes the subscriber's records without the client.
 func (s *subscriber) tamper(f func(merge.State) error) {
 	require.NoError(s.t, s.db.ApplyEntries(context.Background(), "egov", func(state *store.Applying) error { return f(state) }))
 }
@@ -111,8 +110,8 @@ func TestVerifyComparesStatesOfOneTime(t *testing.T) {
 	}
 }
 
-// A large fragment is of the commit of its entry, like any other: what is published
-// while it is fetched is not in it, and comes with the next round.
+// A large fragment has the state of the commit of its entry, like any other: a publication during the fetch is not in
+// it, and comes with the next round.
 func TestVerifyIsNotMisledByLargeFragments(t *testing.T) {
 	t.Parallel()
 	hub := func(version string) string { return doc(topic("hub", version+strings.Repeat("x", 300<<10))) }
@@ -136,7 +135,7 @@ func TestVerifyIsNotMisledByLargeFragments(t *testing.T) {
 	s.has(o, hub("v3"))
 }
 
-// The difference is shown by topic, in words, and on the side that says it.
+// A difference is shown by topic, in words, and with its side.
 func TestVerifyShowsDifferencesByTopic(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topic("a", "A"), topic("b", "B"), topic("c", "C"), vocabulary, link("near", "a", "b")))

@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// long bounds waits for what should happen soon.
+// long limits the time to wait for events that are expected soon.
 const long = 20 * time.Second
 
 // watcher is a watcher at work.
@@ -199,8 +199,7 @@ func TestWatchingSomeOnly(t *testing.T) {
 	assert.ErrorContains(t, err, "jitter")
 }
 
-// Two clients of one store that share their locks do not get into each other's
-// way.
+// Rounds of two clients of one store that share their locks do not overlap.
 func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
@@ -232,7 +231,7 @@ func TestYielding(t *testing.T) {
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := subscribed(t, o)
 	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
-	o.Seen() // what subscribing has asked for
+	o.Seen() // the requests of subscribing
 	w := watching(t, s, watch.Options{Interval: time.Hour})
 	w.Yield("nope")
 	w.eventually("a round is under way", func() bool { return times(o.Seen(), "/fragments") > 0 })
@@ -242,7 +241,7 @@ func TestYielding(t *testing.T) {
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 }
 
-// What is in quarantine is tried again and given up beside the rounds.
+// Topics in quarantine are retried and dropped independently of rounds.
 func TestActionsOnQuarantine(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))

@@ -21,8 +21,7 @@ import (
 var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
 
 // The table of addresses in docs/http.md has each route once, with its methods and a description, and no others. A row
-// may have several. With -update the methods are corrected, what is no route goes, and what is missing is added,
-// to be described by hand.
+// may have several. -update corrects the methods, removes other rows, and adds missing ones, to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
 	all := ext.All()
 	extension.Held(all, &extension.Holding{})
@@ -65,7 +64,7 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 	}
 }
 
-// withRoutes returns the page with the routes in its table. Rows that are there keep their order and what they say.
+// withRoutes returns the page with the routes in its table. Existing rows keep their order and description.
 func withRoutes(t *testing.T, page []byte, methods map[string][]string) []byte {
 	head, rest, found := strings.Cut(string(page), "\n| --- | --- | --- |\n")
 	require.True(t, found)

@@ -25,8 +25,7 @@ import (
 // page is a document of the feed as it should be.
 type page struct{ size, entries int }
 
-// chronicle is what a fragments feed should hold, kept beside the server, and
-// what must not change of what it has served.
+// chronicle is a model of a fragments feed, with the served documents that must not change.
 type chronicle struct {
 	*node
 	name string
@@ -70,7 +69,7 @@ func (h *chronicle) total() (total int) {
 	return total
 }
 
-// horizon returns how many entries stood on the pages that are given up.
+// horizon returns the number of entries in the pruned pages.
 func (h *chronicle) horizon() (entries int) {
 	for _, p := range h.pages[:h.pruned] {
 		entries += p.entries
@@ -78,8 +77,7 @@ func (h *chronicle) horizon() (entries int) {
 	return entries
 }
 
-// prune gives up what the settings no longer keep: whole documents, none later
-// than the newest snapshot, and never the open one.
+// prune prunes as the settings require: whole documents, none later than the newest snapshot, and never the open one.
 func (h *chronicle) prune() {
 	before, last := h.horizon(), 0
 	if h.keep > 0 {
@@ -150,7 +148,7 @@ func (h *chronicle) check() {
 	next, urls := "", []string(nil)
 	document, at := recent, h.feed
 	for n := len(h.pages) - 1; ; n-- {
-		// Entries: those that belong here, the newest first.
+		// Entries: the expected ones, the newest first.
 		begin := end - h.pages[n].entries
 		want := slices.Clone(all[begin:end])
 		slices.Reverse(want)
@@ -185,7 +183,7 @@ func (h *chronicle) check() {
 	if was != "" && was != via && h.Get(was).StatusCode != http.StatusGone {
 		assert.Contains(t, urls, was, "the document of the via link keeps its address when it is closed")
 	}
-	for i, url := range h.urls { // what was closed has kept its address, or is gone
+	for i, url := range h.urls { // a closed document keeps its address until it is pruned
 		if !slices.Contains(urls, url) {
 			assert.Equal(t, http.StatusGone, h.Get(url).StatusCode, "document %d", i)
 		}
@@ -193,7 +191,7 @@ func (h *chronicle) check() {
 	h.urls = urls
 }
 
-// withoutPages returns the entries of a document without what is for readers of feeds alone.
+// withoutPages returns the entries of a document without data for feed readers.
 func withoutPages(d *served.Document) []served.Document {
 	all := slices.Clone(d.Entries)
 	for i := range all {
@@ -203,8 +201,7 @@ func withoutPages(d *served.Document) []served.Document {
 	return all
 }
 
-// checkClosed holds a closed document to the rules. next is the URL of the closed
-// document behind it, "" where there is none.
+// checkClosed checks a closed document against the rules. next is the URL of the next closed document, or "".
 func (h *chronicle) checkClosed(d *served.Document, at, next string) {
 	t := h.T
 	t.Helper()
@@ -238,11 +235,11 @@ func (h *chronicle) checkClosed(d *served.Document, at, next string) {
 	h.closed[at] = without
 }
 
-// consumer follows the feed as Simplefeed says, by its links only: back from the
-// recent document to the last entry that it has handled, then forwards.
+// consumer follows the feed as Simplefeed specifies, by its links only: back from the recent document to the last
+// handled entry, then forwards.
 type consumer struct {
 	handled []string // ids, the oldest first
-	gaps    int      // how often what it lacked was gone
+	gaps    int      // number of polls whose entries were pruned
 }
 
 func (r *consumer) poll(h *chronicle) {
@@ -251,7 +248,7 @@ func (r *consumer) poll(h *chronicle) {
 	for at := h.feed; at != ""; {
 		a := h.Get(at)
 		if a.StatusCode == http.StatusGone {
-			r.gaps, r.handled = r.gaps+1, nil // it starts again, from what there is
+			r.gaps, r.handled = r.gaps+1, nil // it starts again, with the available entries
 			break
 		}
 		require.Equal(h.T, http.StatusOK, a.StatusCode)

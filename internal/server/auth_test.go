@@ -55,7 +55,7 @@ func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 		a := n.Put("small", served.Small("Oslo", "Christiania"), append(authorization, "Accept", "application/json")...)
 		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 	}
-	// Whether there is something at an address is nothing to ask without a token.
+	// Without a token, requests do not reveal whether an address exists.
 	assert.Equal(t, http.StatusUnauthorized, n.Put("none", served.Small()).StatusCode)
 	assert.Equal(t, before, n.State("small"))
 
@@ -109,9 +109,8 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 	}
 }
 
-// A real remote address needs another machine, so these requests are made up. A proxy may add no
-// header at all, but it is there because the server has a public address, or passes on the host that
-// was asked for.
+// A real remote address needs another machine, so these requests are made up. A proxy may add no header, but then the
+// server has a public address, or the proxy forwards the requested host.
 func TestWithoutTokensOnlyThisMachineWritesToLoopbackAddresses(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -171,8 +170,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// addresses returns an address of each kind that a collection has, for one who
-// may read it.
+// addresses returns an address of each kind of a collection, for a reader with access.
 func addresses(n *served.Node, name string, headers ...string) []string {
 	n.T.Helper()
 	base := "/topicmaps/" + name
@@ -214,7 +212,7 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				a := n.Do(method, at, nil, headers...)
 				if a.StatusCode == http.StatusNotFound && strings.Contains(url, "none") {
-					continue // no such route: it says nothing of the map
+					continue // such a route does not exist: it has no data of the map
 				}
 				assert.Equal(t, http.StatusUnauthorized, a.StatusCode, "%s %s: %s", method, at, name)
 				assert.Equal(t, `Bearer realm="tmshare"`, a.Header.Get("WWW-Authenticate"))

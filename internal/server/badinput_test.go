@@ -147,8 +147,8 @@ func TestLenientServerTakesTypesOfNames(t *testing.T) {
 	assert.Contains(t, string(n.MustGet("/topicmaps/small/snapshots/current.xtm21").Bytes), "<type>")
 }
 
-// Whatever the example documents of the project hold, the server publishes it
-// or says what is wrong, and the feeds remain readable. None makes it fail.
+// The server publishes each example document of the project or reports an error, and the feeds remain readable. None
+// makes the server fail.
 func TestNoDocumentMakesTheServerFail(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

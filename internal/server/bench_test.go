@@ -68,7 +68,7 @@ func (e *recordsEditor) change() {
 	e.gets = append(e.gets, e.serve(http.MethodGet, recordsURL, nil))
 }
 
-// serve has the handler answer, without the socket, and returns how long it takes.
+// serve calls the handler, without a socket, and returns the duration.
 func (e *recordsEditor) serve(method, path string, body []byte) time.Duration {
 	r := httptest.NewRequest(method, path, bytes.NewReader(body))
 	r.RemoteAddr, r.Host = "127.0.0.1:1234", e.Address
@@ -85,8 +85,8 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// What a poll that finds nothing new, and a document that was made lately, cost
-// beside making the document: what the handler does, without the socket.
+// The costs of a poll without changes, and of a cached document, relative to making the document: in the handler,
+// without a socket.
 func BenchmarkPolls(b *testing.B) {
 	n := start(b, func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) })
 	n.Publish("egov", maps.EGov)

@@ -39,7 +39,7 @@ func (n *node) versions(topics, versions int) {
 	}
 }
 
-// A bundle is the document, with the fragments that its entries lead to. Who does not ask for it never gets it.
+// A bundle is the document, with the fragments of its entries. Only requests for a bundle get one.
 func TestBundlesHaveTheFragments(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(10))
@@ -78,7 +78,7 @@ func TestBundlesHaveTheFragments(t *testing.T) {
 			}
 			e.Fragment, e.Content = nil, ""
 		}
-		for i := range without.Entries { // what is for readers of feeds
+		for i := range without.Entries { // data for feed readers
 			e := &without.Entries[i]
 			e.Changes = ""
 			e.Links = slices.DeleteFunc(e.Links, func(l feeds.Link) bool { return l.Type == "text/html" })
@@ -88,7 +88,7 @@ func TestBundlesHaveTheFragments(t *testing.T) {
 	require.Equal(t, 11+10+10+1, there, "those of the first version, too")
 }
 
-// The bytes of a bundle stay the same where those of the document do, and caches need not ask.
+// The bytes of a bundle are unchanged if those of the document are, and caches need not revalidate it.
 func TestBundlesOfFinishedDocumentsStay(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(10))
@@ -107,7 +107,7 @@ func TestBundlesOfFinishedDocumentsStay(t *testing.T) {
 	assert.NotEqual(t, plain.Header.Get("ETag"), before.Header.Get("ETag"))
 	assert.Equal(t, http.StatusOK, n.Get(url+".bundle", "Accept-Encoding", "gzip", "If-None-Match", plain.Header.Get("ETag")).StatusCode)
 
-	// What is pruned is gone in both forms.
+	// Pruned documents are gone in both forms.
 	require.Equal(t, http.StatusOK, n.Do("POST", n.URL("/topicmaps/m/gc?keep=1"), nil).StatusCode)
 	if n.Get(url).StatusCode == http.StatusGone {
 		assert.Equal(t, http.StatusGone, n.Get(url+".bundle").StatusCode)

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// What the Content-Type of an upload says of its encoding counts before the declaration (RFC 7303 §3.2).
+// The charset in the Content-Type of an upload has priority over the declaration (RFC 7303 §3.2).
 func TestCharsetOfAnUpload(t *testing.T) {
 	t.Parallel()
 	latin := func(doc []byte) []byte {
@@ -59,7 +59,7 @@ func TestCharsetOfAnUpload(t *testing.T) {
 	require.NotContains(t, n.Current("egov"), "psi.example.org/a")
 }
 
-// Documents whose encodings lie are read, or refused with the reason. None ends the server.
+// Documents with wrong encodings are read, or refused with the reason. None ends the server.
 func TestEncodingsThatLie(t *testing.T) {
 	t.Parallel()
 	n := start(t)

@@ -30,8 +30,7 @@ func signedNode(t *testing.T, configure ...func(*server.Config)) (*node, *checkp
 	return n, key
 }
 
-// The feed of a signed collection has the checkpoint of its entries, which anybody can compute from what the feed
-// shows.
+// The feed of a signed collection has the checkpoint of its entries, which any reader can compute from the feed.
 func TestCheckpointIsThatOfTheFeed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
@@ -79,7 +78,7 @@ func rootOf(level [][sha256.Size]byte) [sha256.Size]byte {
 	return level[0]
 }
 
-// Archive documents stay as they are: they have no checkpoints. What is not signed has none at all.
+// Archive documents do not change: they have no checkpoints. Unsigned collections have none at all.
 func TestWhatHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	n, _ := signedNode(t, served.DocumentSize(2))

@@ -20,8 +20,7 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// packable are answers that come in each coding: feeds, and what is made when it
-// is asked for.
+// packable returns addresses of answers that are available in each coding: feeds, and documents made on request.
 func packable(t testing.TB, n *node) []string {
 	t.Helper()
 	n.Publish("egov", maps.EGov)
@@ -39,8 +38,8 @@ func packable(t testing.TB, n *node) []string {
 	return all
 }
 
-// sameHead checks that HEAD says what GET has said (RFC 9110 §9.3.2). Only lengths that are known
-// when the content is made may be missing.
+// sameHead checks that HEAD has the header of GET (RFC 9110 §9.3.2). Only lengths that are known after the content is
+// made may be missing.
 func (n *node) sameHead(get served.Answer) {
 	n.T.Helper()
 	head := n.Do(http.MethodHead, get.Request.URL.String(), nil, "Accept-Encoding", get.Request.Header.Get("Accept-Encoding"))
@@ -58,8 +57,8 @@ func (n *node) sameHead(get served.Answer) {
 	assert.Equal(n.T, get.Header, head.Header, "%s", get.Request.URL)
 }
 
-// In each coding an answer has the same content, under a strong tag of its own, and is not sent again
-// to those who have it.
+// In each coding an answer has the same content, with a strong tag of its own, and is not sent again to clients that
+// have it.
 func TestAnswersInEveryCoding(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -158,8 +157,8 @@ func TestCodingIsTheMostWelcomeOne(t *testing.T) {
 	}
 }
 
-// Ranges are of what is stored. Elsewhere they are passed over, as whoever asks
-// for the rest of an answer that is made anew may get the rest of another one.
+// Ranges apply to stored files only. Elsewhere they are ignored, because the rest of a newly made answer may be that of
+// another one.
 func TestRangesOfWhatIsNotStoredAreWhole(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -175,7 +174,7 @@ func TestRangesOfWhatIsNotStoredAreWhole(t *testing.T) {
 	}
 }
 
-// The error says what there is in place of a range (RFC 9110 §15.5.17, 416).
+// The error states the available range (RFC 9110 §15.5.17, 416).
 func TestRangeThatIsNotThereIsSaidSo(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -194,8 +193,7 @@ func TestRangeThatIsNotThereIsSaidSo(t *testing.T) {
 	}
 }
 
-// Ranges are of bytes, and of answers to GET: in other units, and with other methods, there are
-// none (RFC 9110 §14.2, Range).
+// Ranges apply to bytes, and to answers to GET: other units and other methods have none (RFC 9110 §14.2, Range).
 func TestRangesOfOtherUnitsAndMethodsAreIgnored(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -316,7 +314,7 @@ func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
 		a = n.Get(url, "Accept-Encoding", "gzip", "Range", "bytes=10-", "If-Range", plain.Header.Get("ETag"))
 		assert.Equal(t, http.StatusOK, a.StatusCode)
 		assert.True(t, bytes.Equal(whole.Bytes, a.Bytes))
-		// Nor are there ranges of what is unpacked on the way.
+		// Answers that are unpacked for the client have no ranges either.
 		a = n.Get(url, "Range", "bytes=10-19")
 		assert.Equal(t, http.StatusOK, a.StatusCode)
 		assert.Equal(t, string(plain.Bytes), string(a.Bytes))
@@ -353,7 +351,7 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 	}
 }
 
-// HEAD says what GET would say, also where there is nothing.
+// HEAD has the status and header of GET, also for errors.
 func TestHeadOfWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -370,7 +368,7 @@ func TestHealthSaysOK(t *testing.T) {
 	assert.Equal(t, "ok\n", string(a.Bytes))
 }
 
-// A client that reads slowly, or goes away, takes nothing from others.
+// A client that reads slowly, or disconnects, does not affect others.
 func TestClientsThatStopReadingDoNoHarm(t *testing.T) {
 	t.Parallel()
 	n := start(t)

@@ -27,7 +27,7 @@ func (n *node) remove(name string, headers ...string) served.Answer {
 	return n.Do(http.MethodDelete, "/topicmaps/"+name, nil, headers...)
 }
 
-// errors returns what the log says of failures of the server.
+// errors returns the logged failures of the server.
 func (n *node) errors() (lines []string) {
 	for line := range strings.Lines(n.Logs.String()) {
 		if strings.Contains(line, "level=ERROR") {
@@ -50,7 +50,7 @@ func (n *node) tag(name string, headers ...string) string {
 	return n.MustGet("/topicmaps/"+name, headers...).Header.Get("ETag")
 }
 
-// A collection that nothing was ever published to is served by all feeds.
+// A collection without publications is served by all feeds.
 func TestCollectionIsCreatedEmptyAndFilled(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -152,7 +152,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/none/settings").StatusCode)
 }
 
-// What JSON can say and Atom cannot must not break the feeds.
+// Characters that JSON allows and Atom does not must not break the feeds.
 func TestTitlesThatXMLCannotHave(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -201,7 +201,7 @@ func TestDeletedCollectionIsGoneAndTheNextOneIsAnother(t *testing.T) {
 	assert.Empty(t, n.errors())
 }
 
-// Readers and writers of a collection that comes and goes get a whole answer, or 404.
+// Readers and writers of a collection that is deleted and created again get a whole answer, or 404.
 func TestCollectionGoesWhileOthersReadAndWrite(t *testing.T) {
 	t.Parallel()
 	n := start(t, every(3))
@@ -263,8 +263,8 @@ func TestCollectionIsCreatedOnce(t *testing.T) {
 	}
 }
 
-// The ETag of the Topic Map Feed, however it was got, lets one of several writers
-// write: the others would write over what they have not seen.
+// The ETag of the Topic Map Feed, in any coding, lets one of several writers write: the others would overwrite changes
+// that they have not seen.
 func TestOneOfTheWritersWithTheSameETagWins(t *testing.T) {
 	t.Parallel()
 	n := start(t)

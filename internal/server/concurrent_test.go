@@ -36,7 +36,7 @@ func versions(t testing.TB) [2][]byte {
 	return [2][]byte{first, second}
 }
 
-// seen is what a reader has seen of a collection at one moment.
+// seen is the state of a collection for a reader at one moment.
 type seen struct {
 	updated string
 	content string // as CXTM
@@ -139,8 +139,7 @@ func sharing(t *testing.T, configure ...func(*server.Config)) [2]*node {
 	return nodes
 }
 
-// Whatever one server has acknowledged the other answers with, for those too who have an answer
-// of before.
+// A change acknowledged by one server is visible at the other, also to clients with an earlier answer.
 func TestServersThatShareAnEngineAnswerAlike(t *testing.T) {
 	var elapsed atomic.Int64
 	began := time.Now()
@@ -195,7 +194,7 @@ func TestServersThatShareAnEngineAnswerAlike(t *testing.T) {
 	assert.Positive(t, modified)
 }
 
-// No write is lost, through whichever server it comes.
+// No write is lost at either server.
 func TestServersThatShareAnEngineLoseNothing(t *testing.T) {
 	nodes := sharing(t)
 	writers, rounds := 3, testenv.Rounds(10, 60)

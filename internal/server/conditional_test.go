@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Two states of one second have the same Last-Modified. So it is not given
-// before the second is over, or a change would be missed.
+// Two states of one second have the same Last-Modified. So it is omitted until the second is over; otherwise a client
+// would miss a change.
 func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
 	t.Parallel()
 	now := served.NewClock()
@@ -96,7 +96,7 @@ func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
 	// What changes, changes.
 	now.Advance(time.Minute)
 	n.MustPut("small", served.Small("Oslo", "Kristiania"))
-	n.Idle() // what follows from it changes no more
+	n.Idle() // no background work changes it later
 	now.Advance(time.Second)
 	for _, url := range []string{"/topicmaps", "/topicmaps/small/fragments", urls[len(urls)-1]} {
 		a := n.MustGet(url, "If-Modified-Since", given)
@@ -105,8 +105,8 @@ func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
 	assert.Equal(t, http.StatusNotModified, n.Get(data, "If-Modified-Since", given).StatusCode, "a fragment never changes")
 }
 
-// Settings show in feeds, too, though they publish nothing; and while a change is
-// under way nobody can tell in which second it will show.
+// Settings also change feeds, without a publication; and during a change the second in which it becomes visible is not
+// known.
 func TestLastModifiedKnowsOfEveryChange(t *testing.T) {
 	t.Parallel()
 	now := served.NewClock()
@@ -180,7 +180,7 @@ func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
 		last = changed
 	}
 
-	// Another process, whose clock is behind.
+	// Another process, with a clock that is behind.
 	n.Stop()
 	now.Advance(-1000 * time.Hour)
 	n = open()

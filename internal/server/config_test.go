@@ -84,7 +84,7 @@ func TestLinksAreMadeFromTheBaseURL(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	local := n.BaseURL
-	n.Server.Config.BaseURL = public // what the helpers expect
+	n.Server.Config.BaseURL = public // expected by the helpers
 	n.Publish("small", served.Small())
 	n.Server.Config.BaseURL = local
 	for _, path := range []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots", "/topicmaps/small.atom"} {
@@ -148,7 +148,7 @@ func TestPrefixesOfServersThatAreNotPublicDiffer(t *testing.T) {
 	}
 }
 
-// A server that is started with another base URL says which prefixes stay behind, and what to do.
+// A server that is started with another base URL reports the prefixes that are not changed, and the remedy.
 func TestPrefixesOfAnotherBaseURLAreReported(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -177,7 +177,7 @@ func TestPrefixesOfAnotherBaseURLAreReported(t *testing.T) {
 	assert.Contains(t, moved[0], "followers go on once the former one leads to it for good (308)")
 	assert.Contains(t, moved[0], "base-url=https://maps.example.org former="+n.BaseURL)
 
-	// It is said once.
+	// It is reported once.
 	again, err := server.New(c)
 	require.NoError(t, err)
 	defer again.Close()

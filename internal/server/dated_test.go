@@ -59,7 +59,7 @@ func checkedOf(t *testing.T, a served.Answer) time.Time {
 	return at
 }
 
-// What followers read says of when it is, also where it has not changed; an error does not.
+// Documents for followers have the time of their state, also if they have not changed; errors do not.
 func TestDataSayOfWhenTheyAre(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -82,8 +82,8 @@ func TestDataSayOfWhenTheyAre(t *testing.T) {
 	}
 }
 
-// A value of the query comes back, and is all that differs: neither tags nor content know of it, and no cache keeps the
-// answer.
+// A value of the query is returned in a header, and is the only difference: it changes neither tags nor content, and
+// the answer is not cached.
 func TestAskedAnswers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -114,7 +114,7 @@ func TestAskedAnswers(t *testing.T) {
 		}
 	}
 
-	// What cannot be repeated without harm, or is no one value, is nobody's; the rest of the query stands.
+	// Invalid values, and several values, are ignored; the rest of the query applies.
 	const feed = "/topicmaps/egov/fragments"
 	for _, query := range []string{"asked=", "asked", "asked=" + strings.Repeat("x", 65), "asked=a%0D%0ASet-Cookie:b", "asked=%C3%A4", "asked=a&asked=a", "xasked=a", "asked=a%20b", "asked=%zz"} {
 		a := n.MustGet(feed + "?" + query)
@@ -125,7 +125,7 @@ func TestAskedAnswers(t *testing.T) {
 	assert.Equal(t, "Ab", a.Header.Get(feeds.AskedHeader))
 	assert.Contains(t, string(a.Bytes), "Fragments since 2000-01-01")
 
-	// Errors repeat it, and who is led on asks there.
+	// Errors return it too, and redirects keep it in the query.
 	for _, u := range []string{"/topicmaps/none?asked=v", "/nothing?asked=v", feed + "?since=never&asked=v", feed + "/archive/60a76c80-d399-11d9-b93c-0003939e0af6-1?asked=v"} {
 		a := n.Get(u)
 		assert.GreaterOrEqual(t, a.StatusCode, 400, u)
@@ -164,8 +164,7 @@ func openingsOf(t *testing.T, n *node) (ids []string) {
 	return ids
 }
 
-// The head of the feed states the last openings of the database, and nothing else does: archive documents stay as they
-// are, byte for byte.
+// Only the head of the feed states the last openings of the database: archive documents do not change.
 func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 	t.Parallel()
 	dir, base := t.TempDir(), ""
@@ -209,8 +208,7 @@ func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "with another opening the head is another")
 }
 
-// A folder that was put back lacks the openings since, and has one that nobody knows. What it publishes then has
-// addresses of its own.
+// A restored folder lacks the later openings, and has an unknown one. Its new entries have addresses of their own.
 func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -263,7 +261,7 @@ func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	assert.Equal(t, "public, max-age=31536000, immutable", cacheOfFinished(t, n))
 }
 
-// cacheOfFinished returns how long caches keep an archive document that changes no more.
+// cacheOfFinished returns the time for which caches keep an unchanging archive document.
 func cacheOfFinished(t *testing.T, n *node) string {
 	u := n.URL("/topicmaps/egov") + "/fragments"
 	for range 2 {
@@ -279,8 +277,8 @@ func dial(address string) func(context.Context, string, string) (net.Conn, error
 	}
 }
 
-// Two servers have one database, and one of them reads a copy that lags. What it shows is of the time of the copy: it
-// is never said to be newer than what it lacks, whatever is asked for.
+// Two servers have one database, and one of them reads a copy that lags. Its answers have the time of the copy, which
+// is never later than that of a missing change.
 func TestAServerOnADatabaseThatLags(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
@@ -335,8 +333,8 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 	}
 }
 
-// A derived collection is an origin: its documents are of when they are read, and state the openings of the node. Where
-// readers need a token, what is said without one is no data.
+// A derived collection is an origin: its documents have the time at which they are read, and the openings of the node.
+// If readers need a token, answers without one have no data.
 func TestDerivedAndClosedCollectionsSayOfWhenTheyAre(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("r", 40)

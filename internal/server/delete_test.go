@@ -70,7 +70,7 @@ func TestDeletingAPlayerPublishesTheOtherPlayers(t *testing.T) {
 	assert.Equal(t, n.Expected("small", served.Small()), n.Current("small"), "the file brings it back")
 }
 
-// Deletion never cascades: what is typed, scoped or reified by a topic keeps it.
+// Deletion never cascades: a topic used as a type, theme or reifier is kept.
 func TestTopicInUseIsNotDeleted(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -155,8 +155,7 @@ func problemOf(t *testing.T, a served.Answer, status int) problems.Problem {
 	return p
 }
 
-// A version that would lose more than half of a map is held back, whatever it
-// is: an empty file, one cut short, another map.
+// A version that would lose more than half of a map is held back: an empty file, a truncated one, another map.
 func TestMassDeletionIsHeldBack(t *testing.T) {
 	n := start(t)
 	n.Publish("map", numbered(0, 40)) // 41 topics with the type of their occurrences
@@ -184,7 +183,7 @@ func TestMassDeletionIsHeldBack(t *testing.T) {
 	assert.Equal(t, 41, served.Published(t, n.Put("map", []byte(nothing), "TMShare-Max-Delete", "all")).Deleted)
 }
 
-// What is asked for topic by topic is done.
+// Deletions of single topics are not held back.
 func TestExplicitDeletionsAreNotHeldBack(t *testing.T) {
 	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
 	n.Publish("map", numbered(0, 21))
@@ -192,7 +191,7 @@ func TestExplicitDeletionsAreNotHeldBack(t *testing.T) {
 	assert.Equal(t, 1, served.Published(t, n.Delete("map", "http://psi.example.org/7")).Deleted)
 }
 
-// A dry run goes the way of the real thing, up to the commit.
+// A dry run does the same as a publication, until the commit.
 func TestDryRun(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	n := start(t)
@@ -266,7 +265,7 @@ func TestDryRunOfAFirstVersion(t *testing.T) {
 	assert.Equal(t, n.SP("new")+"topic/x", p.Changes[0].TopicSI)
 }
 
-// A dry run of giving up history says how many entries would go.
+// A dry run of pruning returns the number of entries that would be removed.
 func TestDryRunOfGC(t *testing.T) {
 	n := start(t, served.DocumentSize(2), func(c *server.Config) { c.KeepEntries = 4 })
 	n.Publish("map", numbered(0, 9))

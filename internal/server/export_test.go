@@ -17,5 +17,5 @@ func (s *Server) Addresses() map[string][]string {
 	return all
 }
 
-// AnswerGuessesAfter says how long those wait who give a wrong token.
+// AnswerGuessesAfter sets the time after which requests with a wrong token are answered.
 func (s *Server) AnswerGuessesAfter(d time.Duration) { s.Guesses.Slowness = d }

@@ -96,7 +96,7 @@ func watch(t *testing.T, configure ...func(*server.Config)) (*node, *watched) {
 	return n, w
 }
 
-// What is wrong with the server is for its log, not for those who ask.
+// Faults of the server are logged, and not shown to clients.
 func TestFailureOfTheStoreIsLoggedAndNotTold(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -111,7 +111,7 @@ func TestFailureOfTheStoreIsLoggedAndNotTold(t *testing.T) {
 	assert.Contains(t, n.Logs.String(), "path=/topicmaps/small/fragments")
 }
 
-// A full disk is no fault of the program: who may free some space is told so.
+// A full disk is no fault of the program: the message says so, because the operator can free some space.
 func TestAFullDiskIsToldSo(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -130,8 +130,8 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 	assert.Contains(t, n.Logs.String(), "/var/lib/secret")
 }
 
-// For those who only read, a full disk is no change that was not made: they are told what could not be made, and what
-// can be read.
+// For readers, a full disk is not reported as a failed change: the message names what could not be made, and what can
+// be read.
 func TestReadersAreToldWhatAFullDiskHasNoSpaceFor(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -159,7 +159,7 @@ func TestReadersAreToldWhatAFullDiskHasNoSpaceFor(t *testing.T) {
 	assert.Contains(t, n.Logs.String(), "/var/lib/secret")
 }
 
-// A snapshot whose file is damaged is not served as a whole.
+// A snapshot with a damaged file is not served as a whole.
 func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -180,11 +180,11 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 			_, err = io.ReadAll(res.Body)
 			res.Body.Close()
 		}
-		assert.True(t, err != nil || res.StatusCode == http.StatusInternalServerError, url) // what is made of it is not begun
+		assert.True(t, err != nil || res.StatusCode == http.StatusInternalServerError, url) // no conversion has begun
 	}
 }
 
-// An answer that fails on the way is cut off, so that nobody takes it for whole.
+// An answer that fails after its beginning is aborted, so that clients detect it.
 func TestAnswerThatFailsOnTheWayIsCutOff(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)

@@ -16,8 +16,7 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// sameEntry checks that the self link of an entry gives the entry, with an
-// author of its own.
+// sameEntry checks that the self link of an entry leads to the entry, with an author of its own.
 func (n *node) sameEntry(e served.Document) {
 	n.T.Helper()
 	self := e.Link(n.T, "self")
@@ -127,7 +126,7 @@ func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
 		times = append(times, n.MustPut("small", served.Small("Oslo", name)).LastChange)
 		snapshot()
 	}
-	snapshot() // nothing has changed: no new one
+	snapshot() // without changes: no new one
 	p := n.MustPut("small", served.Small("Oslo", "Oslo 4"))
 
 	d := n.Feed("/topicmaps/small/snapshots")
@@ -195,8 +194,7 @@ func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
 	}
 }
 
-// A reader must be able to show an entry, whatever the topic is called, and a
-// name of any length must not make the feed too large for its readers.
+// Readers can show each entry, with any title of the topic, and a name of any length does not make the feed too large.
 func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -231,7 +229,7 @@ func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
 	n.Feed("/topicmaps/small/fragments")
 }
 
-// Ids stay what they are: a reader tells by them what it has seen.
+// Ids never change, because readers identify entries by them.
 func TestIdentifiersOfFeedsAndEntriesNeverChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)

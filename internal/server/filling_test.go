@@ -42,7 +42,7 @@ func (f firstOnly) Derive(ctx context.Context, name string, _ int, decide func(*
 	return c, false, err
 }
 
-// Nobody is served what is derived before it is whole: who began there would take a part for all.
+// A derived collection is not served before it is whole: new followers would take a part for the whole.
 func TestDerivedCollectionBeingFilled(t *testing.T) {
 	n := start(t)
 	n.Publish("egov", maps.EGov)
@@ -79,7 +79,7 @@ func TestDerivedCollectionBeingFilled(t *testing.T) {
 	assert.Empty(t, n.overview("all").Condition)
 }
 
-// A collection whose input is gone is served as it was, and says so. It is bound again by the request that has made it.
+// A collection without its input is served unchanged, with a warning. Creating the input again binds it.
 func TestInputMissing(t *testing.T) {
 	n := start(t)
 	for _, name := range []string{"egov", "more"} {
@@ -109,7 +109,7 @@ func TestInputMissing(t *testing.T) {
 	require.Equal(t, http.StatusOK, put("more", "egov").StatusCode, "in any order")
 }
 
-// What the inputs say is there as of now alone, and in XTM 2.1 alone.
+// The statements of inputs are available only for the present state, and only in XTM 2.1.
 func TestClaimsAreOfNowAndInOneForm(t *testing.T) {
 	n := start(t)
 	c := n.Publish("egov", maps.EGov)

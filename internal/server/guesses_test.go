@@ -60,8 +60,8 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(count+1), tried(), "the form")
 }
 
-// A request whose length is told twice, or in a way that its version of HTTP does not have, is the last of its
-// connection: a proxy may have read another length, so what comes next may be from somebody else (RFC 9112 §6.1).
+// A request with two lengths, or a length in a form that its version of HTTP does not have, is the last of its
+// connection: a proxy may have read another length, so the following bytes may be of another client (RFC 9112 §6.1).
 func TestARequestOfTwoLengthsIsTheLastOfItsConnection(t *testing.T) {
 	n := start(t)
 	n.Publish("egov", maps.EGov)

@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// node is a server with what its tests ask of it.
+// node is a server with helpers of tests.
 type node struct{ *served.Node }
 
 // start starts a server. What it publishes to this test is validated against

@@ -78,7 +78,7 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
-// What a request says cannot forge lines of the log.
+// Requests cannot forge lines of the log.
 func TestRequestsCannotForgeLinesOfTheLog(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -104,7 +104,7 @@ func TestAnswersAreNotSniffed(t *testing.T) {
 	assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
 }
 
-// What is said of one topic has a limit, whatever the limit of a body is. Nothing is published.
+// The statements about one topic have a limit, for any limit of a body. A document over the limit is not published.
 func TestATopicThatIsTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
 	testenv.SkipUnderRace(t)
@@ -121,8 +121,8 @@ func TestATopicThatIsTooLargeIsRefused(t *testing.T) {
 	assert.Equal(t, before, n.MustGet("/topicmaps/small/fragments").Bytes)
 }
 
-// A body that says that it is too large is refused before it is read: a client that
-// sends it all the same finds the connection closed.
+// A body with too large a Content-Length is refused before it is read: a client that sends it nevertheless finds the
+// connection closed.
 func TestABodyThatIsTooLargeIsNotRead(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.MaxBody, c.MaxUploads = maxBody, 1 })
@@ -131,7 +131,7 @@ func TestABodyThatIsTooLargeIsNotRead(t *testing.T) {
 		conn, answers := n.raw()
 		_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", path, 1<<30)
 		require.NoError(t, err)
-		res, err := http.ReadResponse(answers, nil) // nothing of the body was sent
+		res, err := http.ReadResponse(answers, nil) // no byte of the body was sent
 		require.NoError(t, err)
 		text, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
@@ -150,7 +150,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// What an attacker sends is refused for what it is, and withLatest.
+// Hostile documents are refused with the right reason, and withLatest.
 func TestHostileDocumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Limits.Growth = 10_000 })
@@ -168,7 +168,7 @@ func TestHostileDocumentsAreRefused(t *testing.T) {
 	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
-// A publication that takes too long is given up, so that others get their turn.
+// A publication over the time limit is cancelled, so that others can publish.
 func TestAPublicationHasATimeLimit(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.PublishTimeout = 1 })

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Feeds state the language of their map, and that of the server's own words. What is closed never does, as the setting
-// may change. Where the map has none, nothing is stated.
+// Feeds state the language of their map, and that of the server's own texts. Closed documents never do, because the
+// setting may change. Without a language of the map, none is stated.
 func TestFeedsStateTheLanguageOfTheMap(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(2))

@@ -59,8 +59,7 @@ func (n *node) hubPaths() (paths []string) {
 	return paths
 }
 
-// Clients that are slow to take a large fragment or record hold no state of the store open, and a load waits for none
-// of them.
+// Clients that read a large fragment or record slowly hold no state of the store open, and loads do not wait for them.
 func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -86,8 +85,8 @@ func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 	assert.Equal(t, loads+1, engine.Adopted(), "the load found a moment in which nobody reads")
 }
 
-// A large fragment is made once. It is served as it was made: whole, in ranges of what is packed, and to those who do
-// not take it packed.
+// A large fragment is made once and stored. It is served whole, in ranges of the packed bytes, and unpacked for other
+// clients.
 func TestALargeFragmentIsMadeOnce(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -116,7 +115,7 @@ func TestALargeFragmentIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A disk that is full has no space for large fragments. Those who ask are told so, and what can be read is served.
+// A full disk has no space for large fragments. Requests for them get an error, and stored documents are served.
 func TestAFullDiskHasNoSpaceForLargeFragments(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t, served.DocumentSize(10_000))

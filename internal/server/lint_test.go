@@ -12,11 +12,10 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// What the server publishes is checked by somebody else's program: feed and
-// entry documents against the schemas of Atom, XTM 1.0 against its DTD.
+// Other programs check the documents of the server: feed and entry documents against the schemas of Atom, XTM 1.0
+// against its DTD.
 
-// Every kind of document is checked, so that no test passes by having nothing
-// to check, and the check can fail.
+// Each kind of document is checked, so that no test passes without a document, and the check can fail.
 func TestEveryKindOfDocumentIsValidatedAgainstItsSchema(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

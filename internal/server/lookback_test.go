@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// wasThen is what was served at the time of a commit.
+// wasThen has the documents served at the time of a commit.
 type wasThen struct {
 	at     string // the time of the last change
 	state  string
@@ -40,7 +40,7 @@ func (n *node) recordState(name string) wasThen {
 	return was
 }
 
-// What was served at a time is served with ?at= ever after, and by datetime negotiation, as far as there is history.
+// The documents of a time are served later with ?at=, and by datetime negotiation, within the history.
 func TestThePastIsServed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(testenv.Rounds(2, 10)) {
@@ -89,7 +89,7 @@ func TestThePastIsServed(t *testing.T) {
 	}
 }
 
-// Without a time, the map as of now says that it can be negotiated for.
+// The current map, without a time, states that it supports datetime negotiation.
 func TestTheCurrentMapIsATimeGate(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -100,7 +100,7 @@ func TestTheCurrentMapIsATimeGate(t *testing.T) {
 	assert.Empty(t, a.Header.Get("Memento-Datetime"))
 }
 
-// What is not there is told apart from what is gone, and a time that is none is explained.
+// Missing and pruned states have different errors, and an invalid time is explained.
 func TestTimesThatLeadNowhere(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
@@ -161,7 +161,7 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 	assert.Contains(t, string(a.Bytes), "version 4", "it is in the snapshot alone")
 }
 
-// The history of a topic says in words what each version has changed.
+// The history of a topic describes the changes of each version in words.
 func TestHistoryInWords(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -222,7 +222,7 @@ func TestHistoryInWords(t *testing.T) {
 	assert.JSONEq(t, fmt.Sprintf(`{"collection":"m","from":%q,"to":%q,"topics":[]}`, d.To, d.To), string(same.Bytes))
 }
 
-// A topic that is deleted, or goes by another identifier now, is found by the one it had.
+// A topic that was deleted, or has another identifier now, is found by its former one.
 func TestDeletedTopicsAreFoundInThePast(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()

@@ -18,8 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// concepts returns a map of 100 concepts, of which so many say something. The others are there, and nothing is said of
-// them.
+// concepts returns a map of 100 concepts, of which the first saying ones have statements.
 func concepts(saying int) []byte {
 	var b bytes.Buffer
 	b.WriteString(strings.TrimSuffix(nothing, "/>") + `><topic><subjectIdentifier href="http://psi.example.org/concept"/></topic><topic><subjectIdentifier href="http://psi.example.org/note"/></topic>`)
@@ -36,7 +35,7 @@ func concepts(saying int) []byte {
 	return b.Bytes()
 }
 
-// A version that deletes nothing may say nothing any more.
+// A version that deletes no topic may still remove their statements.
 func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
 	for _, limit := range []string{"", "0", "50%", "96"} {
 		n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte(limit))) })
@@ -65,7 +64,7 @@ func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
 	}
 }
 
-// Single topics are another matter: what is asked for one by one is done.
+// Requests for single topics are not held back.
 func TestWhatIsPostedMayLoseAll(t *testing.T) {
 	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
 	n.Publish("map", concepts(100))
@@ -85,7 +84,7 @@ func numberedTowns(names []string) []byte {
 	return b.Bytes()
 }
 
-// A version whose ids were numbered anew is published, and the answer says so. Where it is held back, the refusal does.
+// A version with renumbered ids is published, and the answer reports it. If it is held back, the error does.
 func TestIDsThatWereNumberedAnew(t *testing.T) {
 	n := start(t)
 	var names []string
@@ -124,8 +123,8 @@ func vocabulary(t *testing.T, state int) (all []rdf.Quad) {
 	return all
 }
 
-// The states of a real vocabulary follow one another without a word. One from which all that is said of most concepts
-// has gone is held back.
+// The versions of a real vocabulary are published without warnings. One that removes the statements of most concepts is
+// held back.
 func TestAVocabularyThatSaysNothingAnyMore(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	n := start(t)

@@ -29,12 +29,12 @@ import (
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
-// measured is what the process that is measured is like. The long form has the store that a node has.
+// measured holds the settings of the measured process. The long form has the store settings of a node.
 type measured struct {
 	uploadLimit int64 // in bytes, of one upload
 
-	// storeMemory is what the store takes at most while it writes, in bytes, whatever the upload: its
-	// memtables, and the tables that it makes of them and joins.
+	// storeMemory is the maximum memory of the store while it writes, in bytes, for any upload: its memtables, and the
+	// tables that it makes and compacts.
 	storeMemory int64
 	engine      badger.Settings
 }
@@ -44,7 +44,7 @@ var measuredForms = map[string]measured{
 	"long":  {32 << 20, 120 << 20, badger.Settings{}},
 }
 
-// The environment of this program names the folder that it is to serve, and what it is like.
+// The environment of this program has its folder and its form.
 const (
 	servingDir  = "TMSHARE_SERVER_TEST_DIR"
 	servingForm = "TMSHARE_SERVER_TEST_FORM"
@@ -89,11 +89,10 @@ func serveChild(dir string, m measured) error {
 	return err
 }
 
-// The memory of a process that takes one upload is what it has without one and three times the limit
-// of an upload, besides what the store takes. The collector runs so often (GOGC) that what is in use is
-// hardly more than what is live.
+// The memory of a process during one upload is at most its memory without one and three times the limit of an upload,
+// besides that of the store. With a low GOGC the memory in use is almost the live memory.
 //
-// The documents are near the limits, as measured: of those that are taken and of those that are not.
+// The documents are near the measured limits: accepted and rejected ones.
 func TestMemoryOfOneUpload(t *testing.T) {
 	if testenv.Race {
 		t.Skip("with the race detector a process takes more memory than without")
@@ -109,7 +108,7 @@ func TestMemoryOfOneUpload(t *testing.T) {
 		form = "long"
 	}
 	m := measuredForms[form]
-	n := int(m.uploadLimit >> 20) // so many times what a limit of 1 MB is made for
+	n := int(m.uploadLimit >> 20) // the documents are made for a limit of 1 MB
 	for _, c := range []struct {
 		name      string
 		documents []string // one after the other

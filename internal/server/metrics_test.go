@@ -136,7 +136,7 @@ func (failingOverview) Collections(context.Context) ([]store.Collection, error) 
 	return nil, errors.New("/var/lib/tmshare is gone")
 }
 
-// A collection that follows a file has a metric that says whether the file can be published.
+// A collection that follows a file has a metric that shows whether the file can be published.
 func TestMetricsShowFilesThatAreBroken(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.WatchEvery = time.Millisecond })

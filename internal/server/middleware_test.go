@@ -19,8 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// lines returns the lines of the log with a piece of text, once there are some:
-// a line is written after the answer.
+// lines returns the lines of the log with a piece of text, and waits for the first: a line is written after the answer.
 func (n *node) lines(piece string) []string {
 	n.T.Helper()
 	var found []string

@@ -14,8 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// A server whose store is moved while it runs says so, and takes nothing any more. The new place is told to its
-// operator alone.
+// A server whose store is moved while it runs reports it, and accepts no changes. Only its operator gets the new place.
 func TestAServerWhoseStoreIsMovedSaysSo(t *testing.T) {
 	t.Parallel()
 	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: memory.New()})

@@ -160,8 +160,8 @@ func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
 	}
 }
 
-// The largest header that net/http lets through costs little: with a cost that grows with the square of
-// its length this test would not end.
+// The largest header that net/http accepts costs little: with a cost that is quadratic in its length this test would
+// not end.
 func TestHugeAcceptHeadersCostLittle(t *testing.T) {
 	t.Parallel()
 	n := start(t)

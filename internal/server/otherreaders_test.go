@@ -18,13 +18,12 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// sdshareClient is a client of SDShare as there were some: it knows the names of
-// one generation and Atom, and nothing of ours. It starts at the overview. That of
-// 2012 asks for what is new by a time in whole seconds without a zone; that of the
-// CWA era reads the feed.
+// sdshareClient is a typical client of SDShare: it knows the names of one generation and Atom, and no others. It starts
+// at the overview. That of 2012 requests changes since a time in whole seconds without a zone; that of the CWA era
+// reads the feed.
 type sdshareClient struct {
 	*node
-	rels      string // what relations begin with
+	rels      string // prefix of link relations
 	prefix    string // that the last feed declares
 	fragments string // URL of the fragments feed
 	recorded  time.Time
@@ -77,7 +76,7 @@ func (c *sdshareClient) subscribe(overview string) (snapshot []byte) {
 	return c.MustGet(c.the(newest.Links, c.rels+"snapshot", served.XTM1Type)).Bytes
 }
 
-// poll fetches the fragments of what has changed since the last time.
+// poll fetches the fragments changed since the last call.
 func (c *sdshareClient) poll() (entries int) {
 	c.T.Helper()
 	next := c.fragments
@@ -149,8 +148,8 @@ func clientOfSDShareFollows(t *testing.T, rels string) {
 	assert.False(t, strings.Contains(deleted, "baseName"), "an empty topic")
 }
 
-// Names of one generation must not get into the way of another: each entry has
-// one alternate link of a type, and all dialects lead to the same.
+// Names of one generation do not conflict with those of another: each entry has one alternate link of a type, and all
+// dialects have the same targets.
 func TestDialectsLeadToTheSame(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(3))

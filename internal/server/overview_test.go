@@ -40,7 +40,7 @@ func TestTheOverviewCostsInProportion(t *testing.T) {
 		for i, n := range []*node{small, large} {
 			n.Ask(path)
 			took[i] = served.Allocates(func() {
-				for range 5 { // a commit comes before each
+				for range 5 { // each follows a commit
 					_, err := n.Store.ChangeSettings(t.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
 					require.NoError(t, err)
 					require.Equal(t, http.StatusOK, n.Ask(path).Status)
@@ -61,7 +61,7 @@ func TestTheOverviewCostsInProportion(t *testing.T) {
 	assert.Less(t, took[1], 2*took[0], "304 of 8 times as many collections")
 }
 
-// The overview is that of each reader, of the state that there is, whatever was asked for before.
+// The overview depends on the reader and on the state, not on earlier requests.
 func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"secret": {"reader-of-secret-1"}} })
 	for _, name := range []string{"open", "secret"} {
@@ -89,8 +89,8 @@ func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
 	assert.NotContains(t, string(n.MustGet("/topicmaps").Bytes), "open")
 }
 
-// BenchmarkOverview prints what the overview of many collections costs for each of them; the reference is that of 100
-// collections. The last is what costs a reader who has it already, beside one of 100 collections.
+// BenchmarkOverview measures the cost of the overview of many collections for each of them; the reference is that of
+// 100 collections. The last row is the cost of a conditional request, relative to 100 collections.
 func BenchmarkOverview(b *testing.B) {
 	const manyTimes = 100
 	few, many := 100, 10_000

@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// The log has the client, not the proxy, where that is trusted; and nothing that a client has made up.
+// The log has the client's address, not the one of a trusted proxy; and none that a client has forged.
 func TestTheLogHasTheAddressOfTheClient(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
@@ -56,7 +56,7 @@ func TestTheLogHasTheAddressOfTheClient(t *testing.T) {
 	}
 }
 
-// Metrics are for this machine, and for who may write.
+// Metrics are available on this machine, and to writers.
 func TestMetricsAreNotPublic(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Tokens = []string{served.Token} })
@@ -88,8 +88,8 @@ func TestMetricsAreNotPublic(t *testing.T) {
 	}
 }
 
-// Behind the proxies of packaging, the log has the client and the id that the proxy has given, metrics are not public,
-// and what comes through a proxy does not write without a token.
+// Behind the proxies of packaging, the log has the client and the id of the proxy, metrics are not public, and requests
+// through a proxy do not write without a token.
 func TestBehindTheProxiesOfThePackage(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/operations.md")
@@ -107,8 +107,8 @@ func TestBehindTheProxiesOfThePackage(t *testing.T) {
 	}
 }
 
-// What docs/moving.md says of servers below a path is so: all links of a server lead through the proxy, which takes the
-// path away, and back.
+// The description of servers below a path in docs/moving.md is correct: all links of a server lead through the proxy,
+// which removes the path, and back.
 func TestBehindTheProxiesOfThePackageBelowAPath(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/moving.md")
@@ -142,10 +142,10 @@ func TestBehindTheProxiesOfThePackageBelowAPath(t *testing.T) {
 type proxy struct {
 	program, sample, shown string
 	start                  func(dir, config, front string) (text string, args []string)
-	below                  []string // what is put in place of what for a server below a path
+	below                  []string // replacements in the sample for a server below a path
 }
 
-// path returns the path of the program. It skips where there is none.
+// path returns the path of the program, or skips the test.
 func (p *proxy) path(t *testing.T) string {
 	path, err := exec.LookPath(p.program)
 	if err != nil {
@@ -211,12 +211,12 @@ func proxied(t *testing.T, n *node, program, front string, start func(dir, confi
 	}, program, "does not listen")
 }
 
-// behind starts a proxy in front of a server, and asks it.
+// behind starts a proxy in front of a server, and sends requests through it.
 func behind(t *testing.T, n *node, program string, start func(dir, config, front string) (string, []string), config string) {
 	front, err := testenv.FreeAddress()
 	require.NoError(t, err)
 	proxied(t, n, program, front, start, config)
-	// Another address of this machine, to tell it from that of the proxy.
+	// Another address of this machine, to distinguish it from that of the proxy.
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	n.HTTP.Transport.(*http.Transport).DialContext = from.DialContext
 	a := n.Do(http.MethodGet, "http://"+front+"/topicmaps/small", nil)

@@ -20,8 +20,8 @@ import (
 
 const capabilityList = "/topicmaps/small/resourcesync/capabilitylist.xml"
 
-// A server that may only read its database answers at each of its addresses: with what is stored, or with 503 and why.
-// It never fails.
+// A server with a read-only database answers at each of its addresses: with the stored document, or with 503 and the
+// reason. It never fails.
 func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 	})
 }
 
-// A server whose database takes no changes any more is not ready, says so, and is ready again when it does.
+// A server whose database accepts no changes is not ready, and is ready again when it does.
 func TestReadinessEndsWithTheLastChange(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -122,7 +122,7 @@ func (n *node) crawl(from ...string) []string {
 	for i := 0; i < len(all); i++ {
 		require.Less(n.T, i, maxWalk, "links lead to more and more documents")
 		if strings.Contains(all[i], "/resourcesync/") && len(from) == 1 {
-			continue // who asks has it made
+			continue // the request makes it
 		}
 		a := n.Get(all[i], "Accept", "text/html;q=0.5, */*")
 		require.Less(n.T, a.StatusCode, 500, all[i])
@@ -134,8 +134,8 @@ func (n *node) crawl(from ...string) []string {
 	return all
 }
 
-// answersEach asks for all addresses, and for each kind of address with each of its methods. What ResourceSync offers
-// is answered with a status.
+// answersEach requests all addresses, and each kind of address with each of its methods. ResourceSync documents have
+// the given status.
 func (n *node) answersEach(urls []string, resourceSync int) {
 	n.T.Helper()
 	check := func(method, u string) served.Answer {

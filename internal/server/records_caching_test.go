@@ -43,8 +43,8 @@ func TestRecordDocumentsAreOnlyRead(t *testing.T) {
 	}
 }
 
-// A document stays as it is from when its successor is closed until history is pruned: caches ask,
-// and need not fetch it again.
+// A document does not change between the closing of its successor and pruning: caches revalidate it, and need not fetch
+// it again.
 func TestRecordDocumentsStayWhenTheyAreFinished(t *testing.T) {
 	t.Parallel()
 	n, d := towns(t)
@@ -83,8 +83,7 @@ func TestRecordDocumentsStayWhenTheyAreFinished(t *testing.T) {
 	}
 }
 
-// The ETag of the complete form changes when the map does, or its title, and with nothing
-// else.
+// The ETag of the complete form changes only with the map or its title.
 func TestCompleteRecordsChangeWithTheMap(t *testing.T) {
 	t.Parallel()
 	n, _ := towns(t)

@@ -90,7 +90,7 @@ func (n *node) inBothForms(name string) {
 	}
 }
 
-// Every record learns of it by an entry of its own, and by one only.
+// Each record gets exactly one entry for it.
 func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(4))
@@ -134,8 +134,7 @@ func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 	}
 }
 
-// halting is a store that publishes records again by one commit at a time while it is
-// told to.
+// halting is a store that republishes records by one commit at a time on request.
 type halting struct {
 	server.Store
 	on     atomic.Bool
@@ -178,7 +177,7 @@ func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
 	t.Parallel()
 	const topics = recordsBatch + 2 // two commits
 	dir := t.TempDir()
-	h := &halting{halted: make(chan int32, 100)} // more than there are
+	h := &halting{halted: make(chan int32, 100)} // more than there are commits
 	h.on.Store(true)
 	n := recordsAt(t, dir, served.DocumentSize(10), every(1_000_000), func(c *server.Config) { h.Store, c.Store = c.Store, h })
 	var parts []string
@@ -194,9 +193,9 @@ func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
 		t.Helper()
 		before := h.begun.Load()
 		w.offer(formats...)
-		for <-h.halted <= before { // of what began before
+		for <-h.halted <= before { // for commits that began earlier
 		}
-		w.formats = nil // some in these, some in those
+		w.formats = nil // either set of formats is possible
 		w.check()
 	}
 	step("xtm2.1")
@@ -208,7 +207,7 @@ func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
 		return count
 	}
 	assert.Equal(t, map[int]int{1: recordsBatch, 2: topics + 1 - recordsBatch}, forms())
-	for _, e := range served.ParseAtom(t, w.complete).Entries { // each as it says
+	for _, e := range served.ParseAtom(t, w.complete).Entries { // each by its own entry
 		_, old := e.Typed(t, "alternate")[served.XTM1Type]
 		want := map[bool]int{true: http.StatusOK, false: http.StatusGone}[old]
 		assert.Equal(t, want, n.Get(strings.TrimSuffix(e.Link(t, "self"), ".atom")+".xtm1").StatusCode)

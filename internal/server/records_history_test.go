@@ -22,7 +22,7 @@ import (
 
 // The records under random histories.
 
-// world is a map that a test edits: what is published of it is another question.
+// world is a map that a test edits, independently of its publication.
 type world struct {
 	random *rand.Rand
 	topics []*inhabitant
@@ -54,7 +54,7 @@ func (w *world) add(again bool) {
 	w.topics = append(w.topics, &inhabitant{fmt.Sprint("t", w.made), []string{si}, w.name()})
 }
 
-// take removes any topic, and returns it; nil where there is none.
+// take removes any topic, and returns it, or nil.
 func (w *world) take() *inhabitant {
 	if len(w.topics) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (w *world) edit() {
 	default:
 		t.name = w.name()
 		w.back(other)
-	case 0: // gone
+	case 0: // removed
 		w.free, keep = append(w.free, t.identifiers...), false
 		w.back(other)
 	case 1: // both are one
@@ -95,7 +95,7 @@ func (w *world) edit() {
 		w.made++
 		t.identifiers = append(t.identifiers, fmt.Sprint(served.PSI, "topic-", w.made))
 		w.back(other)
-	case 4: // it goes on under another
+	case 4: // it gets another identifier
 		if len(t.identifiers) > 1 {
 			w.free = append(w.free, t.identifiers[0])
 			t.identifiers = t.identifiers[1:]
@@ -131,7 +131,7 @@ func (w *world) document() []byte {
 	return served.TopicMap(parts...)
 }
 
-// recordsBatch is how many records one commit publishes again.
+// recordsBatch is the number of records that one commit republishes.
 const recordsBatch = 20
 
 // recordsAt starts a server that has the same addresses however often it is started again.

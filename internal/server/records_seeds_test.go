@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// The examples of Atom-PMH: given the same events at the same times, and documents cut as
-// they are there, the records say the same.
+// The examples of Atom-PMH: with the same events at the same times, and the same boundaries of documents, the records
+// are equal.
 
 // recordsOfTheSeed are the records of the examples, by their identifiers.
 var recordsOfTheSeed = map[string]string{
@@ -41,8 +41,8 @@ func seedRecords(t *testing.T, name string) *feeds.Feed {
 	return f
 }
 
-// saying is what a document of records says, in any order: of each entry its record, its
-// kind and its time; where it leads; its marks.
+// saying is the content of a document of records, in any order: of each entry its record, kind and time; its links; its
+// marks.
 type saying struct {
 	entries           []string
 	links             []string
@@ -85,7 +85,7 @@ func seedSaying(t *testing.T, name string) saying {
 	})
 }
 
-// pool is a collection whose records are made and changed at certain times.
+// pool is a collection whose records are created and changed at certain times.
 type pool struct {
 	*node
 	now *served.Clock
@@ -99,7 +99,7 @@ func newPool(t *testing.T, documentSize int) *pool {
 	return p
 }
 
-// collection is a topic whose name has itself as its type, so that it needs no other.
+// collection is a topic whose name has the topic as its type, so that it needs no other.
 func collection(record, name string) string {
 	return fmt.Sprintf(`<topic id=%q><subjectIdentifier href="%s%s"/><name><type><subjectIdentifierRef href="%s%s"/></type><value>%s</value></name></topic>`,
 		record, served.PSI, record, served.PSI, record, name)

@@ -20,19 +20,18 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// A walker that holds the records of a map, in both forms, to every rule of Atom-PMH
-// for producers. What must be true it does not take from the feeds: the current pool
-// is what the map says that there is now, and what is pruned is what the fragments feed
-// says is gone.
+// A walker that checks the records of a map, in both forms, against each rule of Atom-PMH for producers. The expected
+// state is not taken from the feeds: the current pool are the topics of the map, and the fragments feed shows what is
+// pruned.
 
-// The kinds of entries (Atom-PMH, Detecting entry type). Whether one of a record is
-// active or historical depends on what else there is.
+// The kinds of entries (Atom-PMH, Detecting entry type). Other entries determine whether one of a record is active or
+// historical.
 const (
 	ofRecord   = "of a record"
 	ofDeletion = "of a deletion"
 )
 
-// kindOf tells the kinds apart by what stands in the entry.
+// kindOf returns the kind of an entry by its content.
 func kindOf(t testing.TB, e *served.Document) string {
 	t.Helper()
 	alternates := len(e.Hrefs("alternate")) + len(e.Hrefs(""))
@@ -46,8 +45,7 @@ func kindOf(t testing.TB, e *served.Document) string {
 	return ofDeletion
 }
 
-// recordsWalker walks through the records of a map again and again, and remembers what
-// must not change.
+// recordsWalker walks through the records of a map repeatedly, and keeps the parts that must not change.
 type recordsWalker struct {
 	*node
 	name    string
@@ -79,7 +77,7 @@ func (w *recordsWalker) begin() {
 	w.feedIDs = nil
 }
 
-// currentPool returns the topics that there are, by TopicSI, and the names of each.
+// currentPool returns the names of each present topic, by TopicSI.
 func (n *node) currentPool(name string) map[string]string {
 	n.T.Helper()
 	var tm struct {
@@ -110,7 +108,7 @@ func (w *recordsWalker) get1(url string) (*served.Document, served.Answer) {
 	return d, a
 }
 
-// check looks at both forms after one event, or none, since the last check.
+// check checks both forms after at most one event since the last check.
 func (w *recordsWalker) check() {
 	w.T.Helper()
 	pool := w.currentPool(w.name)
@@ -168,8 +166,8 @@ func (w *recordsWalker) checkArchived() (recent *served.Document, entries []serv
 	return recent, entries
 }
 
-// checkArchive holds an archive document to RFC 5005 §4 (Archived Feeds). next is the URL of
-// the one behind it that leads to it.
+// checkArchive checks an archive document against RFC 5005 §4 (Archived Feeds). next is the URL of the next one, which
+// links to it.
 func (w *recordsWalker) checkArchive(d *served.Document, at, next string) {
 	t := w.T
 	t.Helper()
@@ -196,7 +194,7 @@ func (w *recordsWalker) checkArchive(d *served.Document, at, next string) {
 	}
 }
 
-// isPruned reports whether the document of the fragments feed with the same entries is gone.
+// isPruned reports whether the document of the fragments feed with the same entries is pruned.
 func (w *recordsWalker) isPruned(at string) bool {
 	w.T.Helper()
 	status := w.Get(strings.Replace(at, "/records/", "/fragments/", 1)).StatusCode
@@ -204,8 +202,8 @@ func (w *recordsWalker) isPruned(at string) bool {
 	return status == http.StatusGone
 }
 
-// checkFinished holds the documents that were finished to what they were, byte for byte, or
-// where they are pruned, to what must be left of them.
+// checkFinished checks that finished documents are unchanged, byte for byte, or if they are pruned, that the required
+// rest remains.
 func (w *recordsWalker) checkFinished() {
 	t := w.T
 	t.Helper()
@@ -303,8 +301,8 @@ func (w *recordsWalker) checkRepresentations(record, named string, data map[stri
 	}
 }
 
-// checkEvents compares the entries that are new with what has happened to the pool, in one
-// event: what is added, deleted or modified has one of the right kind.
+// checkEvents compares the new entries with the changes of the pool in one event: each added, deleted or modified topic
+// has one of the right kind.
 func (w *recordsWalker) checkEvents(entries []served.Document, pool map[string]string) {
 	t := w.T
 	t.Helper()
@@ -337,7 +335,7 @@ func (w *recordsWalker) checkEvents(entries []served.Document, pool map[string]s
 	}
 }
 
-// checkComplete holds the complete form to its rules, and to what the archived form says.
+// checkComplete checks the complete form against its rules, and against the archived form.
 func (w *recordsWalker) checkComplete(recent *served.Document, active map[string]served.Document) {
 	t, url := w.T, w.URL("/topicmaps/"+w.name+"/records/complete")
 	t.Helper()
@@ -370,7 +368,7 @@ func (w *recordsWalker) checkComplete(recent *served.Document, active map[string
 	w.complete = a
 }
 
-// settled waits until no records are to be published again, as their formats have changed.
+// settled waits until no more records must be republished for changed formats.
 func (w *recordsWalker) settled() {
 	w.T.Helper()
 	testenv.Eventually(w.T, func() bool {

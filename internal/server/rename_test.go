@@ -31,7 +31,7 @@ func (n *node) renamed(name, to string) {
 
 var variable = regexp.MustCompile(`{[^}]*}`)
 
-// Each address of a collection, whatever the method, leads to the same one below its new name.
+// Each address of a collection, with any method, redirects to the same one below its new name.
 func TestAddressesOfARenamedCollectionLeadToTheNewOnes(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -87,7 +87,7 @@ func TestAddressesOfARenamedCollectionLeadToTheNewOnes(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/other").StatusCode)
 }
 
-// The identifiers that topics were given lead to them, whatever the name is now.
+// The assigned identifiers of topics lead to them, under any name of the collection.
 func TestIdentifiersOfARenamedCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -142,7 +142,7 @@ func TestNamesThatARenameCannotGive(t *testing.T) {
 	assert.Equal(t, http.StatusCreated, n.PutSettings("a", "{}").StatusCode)
 }
 
-// Those who wait for a change at the address of a collection are led to the new one at once.
+// Requests that wait for a change at the address of a collection are redirected to the new one at once.
 func TestThoseWhoWaitAreLedToTheNewName(t *testing.T) {
 	t.Parallel()
 	n := start(t, someWait)
@@ -154,7 +154,7 @@ func TestThoseWhoWaitAreLedToTheNewName(t *testing.T) {
 	assert.Equal(t, n.URL("/topicmaps/new/fragments"), a.Header.Get("Location"))
 }
 
-// Publications that are under way are made under one name or the other, or are led to the new one.
+// Running publications are made under one name or the other, or are redirected to the new one.
 func TestPublishingWhileACollectionIsRenamed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -181,7 +181,7 @@ func TestPublishingWhileACollectionIsRenamed(t *testing.T) {
 	assert.Equal(t, n.Expected("a", served.Small()), n.Current("a"))
 }
 
-// Of a collection that was deleted, all addresses say when, and why, until one of the name is made anew.
+// All addresses of a deleted collection state the time and the reason, until one of the name is created.
 func TestADeletedCollectionIsGone(t *testing.T) {
 	t.Parallel()
 	n := start(t)

@@ -41,8 +41,7 @@ func aSnapshot(t *testing.T, n *node, doc []byte) (url, file string) {
 	return url, files[0]
 }
 
-// A form of a snapshot that is not stored is made of the one that is. It says what the map says in that form, to the
-// byte.
+// Other forms of a snapshot are made of the stored one. Each has the bytes of the map in that form.
 func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -112,7 +111,7 @@ func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
 	assert.Equal(t, len(whole.Bytes), len(n.MustGet(url+".xtm1").Bytes))
 }
 
-// renderer serves files that are made when they are asked for, by what the test says.
+// renderer serves files that are made on request, as the test determines.
 type renderer struct {
 	t      *testing.T
 	files  *web.Renderings
@@ -123,7 +122,7 @@ func rendering(t *testing.T, files *web.Renderings, render func(name string, w i
 	return &renderer{t, files, render}
 }
 
-// ask returns the status of an answer, and the file that was opened for it, if one was.
+// ask returns the status of an answer, and the file that was opened for it, if any.
 func (r *renderer) ask(ctx context.Context, name string) (status int, f web.File) {
 	router := web.NewRouter(&web.Front{
 		Logger: slog.New(slog.DiscardHandler), Metrics: web.NewMetrics(), SlowClientTimeout: time.Minute, Explain: problems.Explain,
@@ -148,8 +147,8 @@ func (r *renderer) open(name string) web.File {
 	return f
 }
 
-// Each form is made one at a time. Those who wait too long are told when to ask again, and the file is made though
-// nobody waits for it.
+// Each form is made one at a time. Requests that wait too long get a time to retry, and the file is made even if no
+// request waits for it.
 func TestFormsAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
 	files := web.NewRenderings(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond, "rendering")
@@ -198,7 +197,7 @@ func TestMakingOfFormsEndsWithTheFiles(t *testing.T) {
 	assert.Nil(t, f)
 }
 
-// Files are given up by size and by time, but for those who read them, and one that fails leaves nothing.
+// Files are removed by size and by time, unless they are being read, and a failed one leaves no file.
 func TestFormsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

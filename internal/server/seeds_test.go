@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// The examples of the specifications, published by our server: given their data,
-// it says what they say. Documents are compared as they are read, not as text.
+// The examples of the specifications, published by this server: with their data, it serves equal documents. These are
+// compared by content, not as text.
 
 // example reads an example document.
 func example(t testing.TB, path string) *feeds.Feed {
@@ -52,9 +52,8 @@ func tmshareNode(t *testing.T, updated string, settings store.Settings) *node {
 
 var uuidForm = regexp.MustCompile(`[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`)
 
-// address makes addresses of one thing the same: each server has ids of its own,
-// our data has an address for each form, and the example of the snapshots feed
-// misspells one.
+// address normalises addresses: each server has ids of its own, our data has an address for each form, and the example
+// of the snapshots feed misspells one.
 func address(href string) string {
 	href = uuidForm.ReplaceAllString(href, "ID")
 	return strings.ReplaceAll(strings.TrimSuffix(href, ".xtm1"), "shapshots", "snapshots")

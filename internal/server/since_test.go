@@ -79,7 +79,7 @@ func TestSinceAnswersTheLastEntryOfEachTopicTheOldestFirst(t *testing.T) {
 	entries, pages := n.since("small", "2999-01-01", nil)
 	assert.Empty(t, entries)
 	assert.Len(t, pages, 1)
-	everything, _ := n.since("small", "0001-01-01T00:00:00", nil) // what .NET has for "never"
+	everything, _ := n.since("small", "0001-01-01T00:00:00", nil) // the value of .NET for "never"
 	assert.Equal(t, n.latest("small", time.Time{}), served.IDsOf(everything))
 }
 
@@ -134,7 +134,7 @@ func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 		}
 		i := 3
 		entries, pages := n.since("small", begin, func() {
-			if i < 9 { // or it would go on and on
+			if i < 9 { // otherwise it would never end
 				publish(i)
 			}
 			i++
@@ -229,7 +229,7 @@ func TestSinceBeforeTheHorizonIsGone(t *testing.T) {
 	a := n.Get(since(1))
 	assert.Contains(t, string(a.Bytes), n.URL("/topicmaps/small/snapshots"))
 
-	// A walk that has come past the horizon goes on; one that has not ends.
+	// A walk that has passed the horizon continues; one that has not ends.
 	assert.Equal(t, http.StatusGone, get(second))
 	require.NotEmpty(t, before)
 	assert.Equal(t, before, n.Feed(third).Entries)

@@ -51,7 +51,7 @@ func (r *oneOfFew) Close() {
 	r.close()
 }
 
-// take asks for a path, and does not read the answer until the test ends.
+// take requests a path, and does not read the answer until the test ends.
 func (n *node) take(path string) net.Conn {
 	n.T.Helper()
 	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(n.T.Context(), "tcp", n.Address)
@@ -63,7 +63,7 @@ func (n *node) take(path string) net.Conn {
 	return conn
 }
 
-// Clients that are slow to take large answers, and those that wait for their turn, leave a database to others.
+// Clients that read large answers slowly, and those that wait for their turn, do not block a database.
 func TestSlowClientsLeaveStatesOfTheStoreToOthers(t *testing.T) {
 	t.Parallel()
 	e := &fewStates{Engine: memory.New(), open: make(chan struct{}, 32)}

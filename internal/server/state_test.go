@@ -9,8 +9,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// A tree that is completed changes the checkpoint that the feed states, and nothing else. Who has the feed of before
-// gets the new one.
+// Completing a tree changes only the checkpoint of the feed. Clients with the earlier feed get the new one.
 func TestATreeThatIsCompletedIsAnotherState(t *testing.T) {
 	c := store.Collection{Name: "egov", Head: 7}
 	lacking := StateOf(&c)

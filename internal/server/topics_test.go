@@ -82,7 +82,7 @@ func TestTopicAddressServesTheLastEntryForLife(t *testing.T) {
 	assert.Equal(t, address, n.find("small", "http://psi.example.org/tromsø").Header.Get("Location"))
 }
 
-// The fragment of a first entry keeps what its topic was like.
+// The fragment of a first entry keeps the first state of its topic.
 func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -110,7 +110,7 @@ func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	same()
 }
 
-// In RDF, too, the fragment of a first entry keeps what its topic was like.
+// In RDF, too, the fragment of a first entry keeps the first state of its topic.
 func TestFirstFragmentInRDFKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -142,7 +142,7 @@ func entryOf(entries []served.Document, si string) int {
 	return -1
 }
 
-// hub is a class whose instances have identifiers so long that its fragment is large.
+// hub is a class whose instances have such long identifiers that its fragment is large.
 func hub(name string) []byte {
 	var parts []string
 	if name != "" {
@@ -160,8 +160,7 @@ func hub(name string) []byte {
 	return served.TopicMap(parts...)
 }
 
-// A fragment is what its topic was after the commit of its entry, however large it is and whatever becomes of the
-// topic.
+// A fragment of any size has the state of its topic after the commit of its entry, whatever changes later.
 func TestLargeFragmentsStayWhatTheyWere(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -220,15 +219,14 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	assert.Equal(t, http.StatusOK, n.Get(next).StatusCode, "now it is there: nothing may have cached that it is not")
 }
 
-// postTopics posts what a document says of some topics; named are subject
-// identifiers for ?topic=.
+// postTopics posts the statements of a document about some topics; named are subject identifiers for ?topic=.
 func (n *node) postTopics(name string, doc []byte, named []string, headers ...string) served.Answer {
 	n.T.Helper()
 	return n.Do(http.MethodPost, "/topicmaps/"+name+"/topics?"+url.Values{"topic": named}.Encode(), bytes.NewReader(doc), headers...)
 }
 
-// A posted topic is replaced by what the document says: names, occurrences,
-// associations. All else stays. Entries are published as for a whole version.
+// The document replaces the statements of a posted topic: names, occurrences, associations. All else is kept. Entries
+// are published as for a whole version.
 func TestPostedTopicsAreReplaced(t *testing.T) {
 	t.Parallel()
 	stubs := served.Topic("part-of", "") + served.Topic("role-1", "") + served.Topic("role-2", "") + served.Topic("norway", "") + served.Topic("note", "")
@@ -237,7 +235,7 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 		named   []string
 		want    publish.Published
 		entries []string
-		whole   []byte // the version that would have done the same
+		whole   []byte // the version with the same effect
 	}{
 		"rename": {
 			served.TopicMap(served.Topic("oslo", "Christiania", served.Note("note", "the capital")), served.Association("part-of", "oslo", "norway"), stubs), nil,
@@ -282,7 +280,7 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 	}
 }
 
-// Whatever way a document is written, sent and packed, it says the same.
+// A document has the same effect in all forms and codings.
 func TestPostedInAnyForm(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -301,8 +299,8 @@ func TestPostedInAnyForm(t *testing.T) {
 	assert.Contains(t, n.Current("small"), "Romsa")
 }
 
-// What the server serves of a topic, posted back, changes nothing; edited, it
-// changes that topic, and the instances of a class keep what is said of them.
+// A served fragment, posted back, changes nothing; edited, it changes that topic, and the instances of a class keep
+// their statements.
 func TestServedFragmentIsEditedAndPosted(t *testing.T) {
 	t.Parallel()
 	n := start(t)

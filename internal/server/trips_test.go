@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// askedEngine counts how often it is asked for something.
+// askedEngine counts its requests.
 type askedEngine struct {
 	kv.Engine
 	asked atomic.Int64
@@ -31,7 +31,7 @@ func (e *askedEngine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	return e.Engine.Snapshot(ctx)
 }
 
-// A database may be far away: who reads what has not changed asks it once.
+// The database may be far away: reading unchanged data needs one request.
 func TestWhatHasNotChangedIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	e := &askedEngine{Engine: memory.New()}

@@ -21,8 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// entryWatch knows what the entries of the collection m said when they were published: in all forms and codings, by
-// URL.
+// entryWatch has the representations of the entries of the collection m when they were published: in all forms and
+// codings, by URL.
 type entryWatch struct {
 	*node
 	t       *testing.T
@@ -30,7 +30,7 @@ type entryWatch struct {
 	answers map[string]served.Answer
 }
 
-// codings are those in which they are asked for again and again.
+// codings are those in which they are repeatedly requested.
 var codings = []string{"identity", "zstd"}
 
 func watchEntries(t *testing.T) *entryWatch {
@@ -40,7 +40,7 @@ func watchEntries(t *testing.T) *entryWatch {
 	return w
 }
 
-// restart leaves nothing in memory of what was made before.
+// restart clears the caches by a new process.
 func (w *entryWatch) restart() {
 	w.t.Helper()
 	w.Stop()
@@ -52,7 +52,7 @@ func (w *entryWatch) begin() {
 	w.node = recordsAt(w.t, w.dir, served.DocumentSize(4), func(c *server.Config) { c.Now = func() time.Time { return later } })
 }
 
-// put publishes a version, takes note of what the new entries say, and checks what the others say to another process.
+// put publishes a version, records the new entries, and checks the others in another process.
 func (w *entryWatch) put(doc []byte, mediaType string) {
 	w.t.Helper()
 	served.Published(w.t, w.node.Put("m", doc, "Content-Type", mediaType, "TMShare-Max-Delete", "all"))
@@ -69,7 +69,7 @@ func (w *entryWatch) put(doc []byte, mediaType string) {
 	w.unchanged()
 }
 
-// served returns the URLs of what the entries say that are kept.
+// served returns the URLs of the representations of kept entries.
 func (w *entryWatch) served() map[string]bool {
 	w.t.Helper()
 	urls := map[string]bool{}
@@ -91,7 +91,7 @@ func (w *entryWatch) served() map[string]bool {
 	return urls
 }
 
-// unchanged checks that all entries say what they said, but for those that are pruned.
+// unchanged checks that the representations of all entries are unchanged, except pruned ones.
 func (w *entryWatch) unchanged() {
 	w.t.Helper()
 	kept := w.served()
@@ -113,8 +113,8 @@ func (w *entryWatch) unchanged() {
 	}
 }
 
-// What an entry says never changes, nor does its ETag: whatever becomes of its topic, and of those that this mentions,
-// of the settings, and of history before it. It is the same of another process on the same folder.
+// The representations of an entry and their ETags never change, whatever changes in its topic, in mentioned topics, in
+// the settings, and in earlier history. Another process on the same folder serves the same.
 func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -175,8 +175,7 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 	}
 }
 
-// From the entry on behind which the setting was changed, fragments of classes are without their instances. Those
-// before have them.
+// After the entry at which the setting was changed, fragments of classes have no instances. Earlier ones have them.
 func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -229,8 +228,8 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 	assert.Empty(t, w.errors())
 }
 
-// Behind the horizon there are no fragments. The address of each topic still answers with its record, which pruning
-// does not change: nor does the ETag, in XTM, of what lives or is deleted.
+// Before the horizon there are no fragments. The address of each topic still answers with its record, which pruning
+// does not change, nor its ETag in XTM, of present and of deleted topics.
 func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 	t.Parallel()
 	w := watchEntries(t)

@@ -35,7 +35,7 @@ func (n *node) snapshotIDs(name string) []string {
 	return served.IDsOf(n.Feed("/topicmaps/" + name + "/snapshots").Entries)
 }
 
-// first returns how many documents of the fragments feed are available.
+// documents returns the number of available documents of the fragments feed.
 func (n *node) documents(name string) int {
 	n.T.Helper()
 	count := 0
@@ -116,8 +116,7 @@ func TestHistoryIsPrunedAfterEachSnapshot(t *testing.T) {
 	assert.Equal(t, 7, n.documents("other"), "which keeps more")
 }
 
-// What is given up is gone, says what to do, and leaves what it was linked from
-// as it is.
+// Pruned documents are gone, with a remedy, and documents that linked to them are unchanged.
 func TestWhatIsPrunedIsGone(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(4))
@@ -219,8 +218,7 @@ func TestSnapshotsInTheBackgroundHoldNobodyUp(t *testing.T) {
 	assert.Greater(t, len(n.Feed("/topicmaps/small/snapshots").Entries), 1)
 }
 
-// Close may come while a request is being answered: what that leaves to do must
-// not begin on a store that is about to be closed.
+// Close may be called during a request: its background work must not begin on a store that is about to be closed.
 func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t, every(1))
@@ -244,8 +242,7 @@ func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
 	assert.False(t, begun.Load(), "a snapshot was begun after Close")
 }
 
-// A crash or a full disk may have kept a snapshot from being taken: the next
-// start makes up for it, with what was published meanwhile.
+// A crash or a full disk may have prevented a snapshot: the next start takes it, with all later changes.
 func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t, every(2))
@@ -262,8 +259,8 @@ func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
 	assert.Len(t, n.Feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
 }
 
-// A snapshot whose file is missing or damaged is not listed: one is taken anew at the start, or by
-// the first request for it, and then leads to the same map.
+// A snapshot with a missing or damaged file is not listed: a new one is taken at the start, or by the first request for
+// it, and then has the same map.
 func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -310,7 +307,7 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 	}
 }
 
-// A snapshot from before the history that is kept is no help: one is taken anew.
+// A snapshot from before the horizon is useless: a new one is taken.
 func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()

@@ -48,8 +48,7 @@ func upload(length int, body []byte) []byte {
 	return append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", length), body...)
 }
 
-// A body that did not arrive whole is never published, wherever it ends: not
-// even where what arrived is a map.
+// A truncated body is never published, even if the received part is a map.
 func TestTruncatedUploadPublishesNothing(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(50))
@@ -102,8 +101,8 @@ func TestClientThatGoesAwayPublishesNothing(t *testing.T) {
 	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
-// A client that sends all and then closes its side gets the answer, or none: an
-// answer that looks like success means that the version is published.
+// A client that sends all and then closes its side gets the answer, or none: an answer that looks like success means
+// that the version is published.
 func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(50))
@@ -126,7 +125,7 @@ func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 	}
 }
 
-// A client that asks first (Expect: 100-continue) sends no body that is refused.
+// A client that waits for permission (Expect: 100-continue) sends no body that is refused.
 func TestRefusalComesBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -139,7 +138,7 @@ func TestRefusalComesBeforeTheBody(t *testing.T) {
 	res.Body.Close()
 }
 
-// A client that goes while its change is being committed leaves all of it or nothing.
+// The change of a client that disconnects during the commit is made as a whole or not at all.
 func TestClientThatGoesWhileItsChangeIsCommitted(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -159,7 +158,7 @@ func TestClientThatGoesWhileItsChangeIsCommitted(t *testing.T) {
 	assert.Equal(t, n.Expected("small", served.Small("Oslo", "Kristiania")), n.Current("small"), "the server serves on")
 }
 
-// decided is a store that calls then when a change is decided and not committed yet.
+// decided is a store that calls then after a change is decided and before its commit.
 type decided struct {
 	server.Store
 	then func(context.Context)
@@ -177,7 +176,7 @@ func slowClientTimeout(d time.Duration) func(*server.Config) {
 	return func(c *server.Config) { c.SlowClientTimeout = d }
 }
 
-// raw opens a connection on which a test says what it likes.
+// raw opens a connection for any bytes of a test.
 func (n *node) raw() (net.Conn, *bufio.Reader) {
 	n.T.Helper()
 	c, err := net.Dial("tcp", n.Address)
@@ -187,8 +186,7 @@ func (n *node) raw() (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// large is a map whose snapshot does not fit into the buffers of a narrow
-// connection.
+// large is a map whose snapshot does not fit into the buffers of a narrow connection.
 func large(topics int) []byte {
 	var b strings.Builder
 	for i := range topics {
@@ -197,7 +195,7 @@ func large(topics int) []byte {
 	return served.TopicMap(b.String())
 }
 
-// narrow asks for a path on a connection with small buffers.
+// narrow requests a path on a connection with small buffers.
 func (n *node) narrow(path string, headers ...string) (net.Conn, *bufio.Reader) {
 	n.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -240,7 +238,7 @@ func TestUploadsWaitForTheirTurnAndNotForLong(t *testing.T) {
 	document := more(served.Small("Oslo", "Christiania"))
 	c, answers := n.raw()
 	fmt.Fprintf(c, "PUT /topicmaps/small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(document))
-	line, err := answers.ReadString('\n') // comes when the body is being read
+	line, err := answers.ReadString('\n') // received when the body is being read
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
 
@@ -258,7 +256,7 @@ func TestUploadsWaitForTheirTurnAndNotForLong(t *testing.T) {
 
 	waiting := make(chan served.Answer)
 	go func() { waiting <- n.Put("small", more(served.Small("Oslo", "Kristiania"))) }()
-	require.Eventually(t, func() bool { // it has come; the others are this one and the one whose body is read
+	require.Eventually(t, func() bool { // it has arrived; the others are this one and the one whose body is read
 		return sample(t, string(n.MustGet("/metrics").Bytes), "tmshare_http_requests_running") == 3
 	}, 10*time.Second, time.Millisecond)
 	_, err = c.Write(document)

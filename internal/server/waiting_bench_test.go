@@ -18,8 +18,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// What requests that wait cost: memory of this process for each, the client's end of the connection included, and the
-// 99th percentile of an ordinary GET beside that without them. A change then answers all of them.
+// The costs of waiting requests: memory of this process for each, including the client's end of the connection, and the
+// 99th percentile of an ordinary GET relative to that without them. A change then answers all of them.
 func BenchmarkWaiting(b *testing.B) {
 	many := 5000
 	if testing.Short() {

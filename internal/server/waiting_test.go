@@ -22,7 +22,7 @@ import (
 
 func someWait(c *server.Config) { c.MaxWaiting = 3 }
 
-// prefers begins a request for what has not changed yet. It returns where the answer comes.
+// prefers begins a waiting request for an unchanged document. It returns a channel for the answer.
 func (n *node) prefers(method, url string, headers ...string) <-chan served.Answer {
 	n.T.Helper()
 	now := n.MustGet(url)
@@ -32,7 +32,7 @@ func (n *node) prefers(method, url string, headers ...string) <-chan served.Answ
 	return answered
 }
 
-// Each document that followers ask for is answered when it is another one, and not before.
+// A waiting request for each document for followers is answered when it has changed, and not before.
 func TestRequestsWaitForAChange(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
@@ -65,8 +65,8 @@ func TestRequestsWaitForAChange(t *testing.T) {
 	}
 }
 
-// A request that waited long enough is told that nothing has changed. So it is at once without an ETag that it knows,
-// without room, and where the server stops.
+// A request that waited long enough gets 304. It does not wait without a known ETag, without a free place, and when the
+// server stops.
 func TestRequestsDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	n := start(t, someWait)
@@ -95,7 +95,7 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 	assert.Empty(t, a.Header.Get("Preference-Applied"))
 
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // who goes away does not wait
+	cancel() // a disconnected client does not wait
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	require.NoError(t, err)
 	_, err = http.DefaultClient.Do(req)
@@ -108,7 +108,7 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 	assert.Equal(t, http.StatusNotModified, n.Get(url, "If-None-Match", tag, "Prefer", "wait=20").StatusCode)
 }
 
-// asking counts the collections that a server asks its store for one by one.
+// asking counts the requests for single collections to the store.
 type asking struct {
 	server.Store
 	asked atomic.Int64
@@ -119,8 +119,8 @@ func (a *asking) Latest(ctx context.Context, name string) (*store.Latest, error)
 	return a.Store.Latest(ctx, name)
 }
 
-// Those who ask for the overview, and those who wait for it, have the server ask for all collections at once: also for
-// the first time, and after each change.
+// Requests for the overview, waiting or not, make the server read all collections at once: also for the first time, and
+// after each change.
 func TestTheOverviewAsksForNoCollectionByItself(t *testing.T) {
 	t.Parallel()
 	const count = 100

@@ -17,14 +17,14 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// walked is what a walk over all links has found, by URL.
+// walked has the documents found by a walk over all links, by URL.
 type walked struct {
 	feeds, entries map[string]*served.Document
 	data           map[string]served.Answer
 	followed       map[string]string // URL → type that its links state
 }
 
-// maxWalk bounds a walk, so that documents that lead to ever new ones fail.
+// maxWalk limits a walk, so that endless documents make it fail.
 const maxWalk = 5000
 
 // walk follows every link of every document, starting at a path of the server.
@@ -69,7 +69,7 @@ func (n *node) walk(path string) *walked {
 	return w
 }
 
-// Links lead to everything, and everything is what its link says.
+// Links lead to all documents, and each document has the type of its link.
 func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -102,9 +102,8 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2+2+bundles, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, the digests, the event streams, and the bundles")
 }
 
-// The fixed forms of every fragment and snapshot carry the same content, and
-// each fragment has the topic that its entry names. (The example maps say
-// nothing that XTM 1.0 cannot.)
+// The fixed forms of every fragment and snapshot have the same content, and each fragment has the topic that its entry
+// names. (The example maps have only content that XTM 1.0 can express.)
 func TestBothFormsOfEveryFragmentSayTheSame(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

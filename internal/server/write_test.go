@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// log returns what the entries of a feed after the first skip ones say, oldest
-// first: "+ topic" for a live one, "- topic" for a deleted one.
+// log returns the entries of a feed after the first skip ones, oldest first: "+ topic" for a live one, "- topic" for a
+// deleted one.
 func (n *node) log(name string, skip int) []string {
 	n.T.Helper()
 	entries, _ := n.History("/topicmaps/" + name + "/fragments")

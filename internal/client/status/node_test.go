@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// The picture of a node says of a derived collection that it is being filled, and which inputs are missing.
+// The overview of a node shows that a derived collection is being filled, and its missing inputs.
 func TestNodeShowsHowDerivedCollectionsAre(t *testing.T) {
 	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Badger: badger.Small})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A subscription whose protocol this program lacks says so, before any round, whatever it was like before.
+// A subscription with an unknown protocol is reported, before any round, whatever its state was before.
 func TestStatusNamesAProtocolThatIsMissing(t *testing.T) {
 	for _, c := range []struct{ has, lacks []string }{{nil, nil}, {[]string{"some"}, []string{"b"}}, {[]string{"some", "other"}, nil}, {[]string{}, []string{"a", "b"}}} {
 		db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Engine: memory.New(), Protocols: c.has})

@@ -88,7 +88,7 @@ func (k *kept) create(name string) {
 	require.NoError(k.t, err)
 }
 
-// rename publishes another name of the topic: one entry. The keeper is told.
+// rename publishes another name of the topic in one entry, and notifies the keeper.
 func (k *kept) rename(collection, to string) {
 	k.t.Helper()
 	c, err := k.db.Publish(k.t.Context(), collection, func(c store.Collection, published merge.State) (*fragment.Change, error) {
@@ -108,7 +108,7 @@ func (k *kept) settings(name string, change func(*store.Settings)) {
 	require.NoError(k.t, err)
 }
 
-// look has the keeper do what it does now and then, and waits until it is done.
+// look makes the keeper do its periodic work, and waits until it is done.
 func (k *kept) look(how care) {
 	k.t.Helper()
 	require.NoError(k.t, k.lookAfterAll(k.t.Context(), how))
@@ -208,7 +208,7 @@ func TestSnapshotThatFailsIsTriedAgainWithoutAnotherChange(t *testing.T) {
 	assert.Contains(t, k.logs.String(), "level=ERROR")
 }
 
-// A collection that is removed while its snapshot is taken is no failure, and those that wait behind it get theirs.
+// Removing a collection while its snapshot is taken is no failure, and the waiting ones get theirs.
 func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
 	t.Parallel()
 	k := keep(t, Policy{SnapshotEvery: 1})
@@ -245,7 +245,7 @@ func TestNoTwoSnapshotsOfACollectionAtOnce(t *testing.T) {
 	var inside atomic.Int32
 	k.snapshot = func(context.Context) error {
 		assert.EqualValues(t, 1, inside.Add(1), "two at a time")
-		time.Sleep(20 * time.Millisecond) // in which the others would come
+		time.Sleep(20 * time.Millisecond) // time for the others to arrive
 		inside.Add(-1)
 		return nil
 	}
@@ -277,7 +277,7 @@ func TestCloseStopsASnapshotAndWaitsForIt(t *testing.T) {
 	k.Close()
 	assert.True(t, done.Load(), "Close has waited")
 	assert.NotContains(t, k.logs.String(), "level=ERROR", "to be stopped is no failure")
-	k.Close() // once more does no harm
+	k.Close() // repeating it is harmless
 	k.snapshot = func(context.Context) error { panic("a snapshot was begun after Close") }
 	k.rename("small", "Oslo")
 	k.Run(func(context.Context) { panic("a job was begun after Close") })
@@ -301,7 +301,7 @@ func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 
 func (c *counting) Listing(context.Context) (*store.Listing, error) { return &store.Listing{}, nil }
 
-// Looks come once a minute and once an hour until Close. Time passes when all wait.
+// Checks run once a minute and once an hour until Close. Time advances when all goroutines wait.
 func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{}
@@ -321,7 +321,7 @@ func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 	})
 }
 
-// none is a store that has nothing.
+// none is an empty store.
 type none struct{ Store }
 
 func (none) Version(context.Context) (store.Version, error) { return store.Version{Number: 1}, nil }
@@ -332,7 +332,7 @@ func (none) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.
 func (none) Listing(context.Context) (*store.Listing, error)       { return nil, nil }
 func (none) Latest(context.Context, string) (*store.Latest, error) { return nil, store.ErrNotFound }
 
-// Collections that are gone are forgotten, but not that something has changed.
+// Removed collections are dropped, but not the time of their last change.
 func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	var c Changes
@@ -365,8 +365,8 @@ func (c *counting) Await(ctx context.Context, _ store.Version, _ time.Duration) 
 	return store.Version{}, context.Cause(ctx)
 }
 
-// Many collections are looked after in turn: each time as many as keep no processor busy, and all of them in the end,
-// also where the one that was looked after last is gone.
+// Many collections are maintained in turn: each time a limited number, and all of them in the end, even if the last one
+// was removed.
 func TestManyCollectionsAreLookedAfterInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &many{}
@@ -395,7 +395,7 @@ func TestManyCollectionsAreLookedAfterInTurn(t *testing.T) {
 	})
 }
 
-// many is a store of many collections, which counts who is looked after.
+// many is a store of many collections, which counts the maintained ones.
 type many struct {
 	Store
 	all   []store.Collection

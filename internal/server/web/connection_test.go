@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// serving starts a server, as the program does, whose answers have as many bytes as the path says.
+// serving starts a server, as the program does. The path is the number of bytes of an answer.
 func serving(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	var log testenv.Log
 	front := &Front{Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: NewMetrics(), SlowClientTimeout: time.Minute, Explain: func(_ *http.Request, err error) (Described, bool) {
@@ -32,7 +32,7 @@ func serving(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 			front.answer("/", func(w http.ResponseWriter, r *http.Request) error {
 				w.Header().Set("Content-Length", strconv.Itoa(n))
 				_, err := w.Write(filling(n))
-				if r.Method == http.MethodHead { // HTTP/2 says that nobody reads it
+				if r.Method == http.MethodHead { // HTTP/2 reports that the body is not read
 					return nil
 				}
 				return err
@@ -118,7 +118,7 @@ func TestASmallAnswerIsOneWrite(t *testing.T) {
 	require.Error(t, c.inOnePiece(func() error { _, err := c.Write(filling(1)); return err }))
 }
 
-// A client that has gone is no fault of the server.
+// A disconnected client is no fault of the server.
 func TestAClientThatHasGoneIsNoFault(t *testing.T) {
 	s := serving(t, (*httptest.Server).Start)
 	for range 20 {

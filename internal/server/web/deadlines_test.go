@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The clock of these tests is not a real one: time passes when all wait. Connections are pipes, which know it, and hold
-// nothing: what one side writes, the other must read.
+// The clock of these tests is simulated: time advances when all goroutines wait. Connections are pipes without buffers:
+// one side writes what the other reads.
 
 const timeout = 30 * time.Second
 
@@ -102,7 +102,7 @@ func readAll(w http.ResponseWriter, r *http.Request) error {
 // assertEnds asserts that the server ends a connection.
 func assertEnds(t *testing.T, answers io.Reader) {
 	t.Helper()
-	_, err := io.Copy(io.Discard, answers) // the test deadlocks, which is told, where it does not
+	_, err := io.Copy(io.Discard, answers) // otherwise the test reports a deadlock
 	assert.True(t, err == nil || errors.Is(err, io.ErrClosedPipe), "%v", err)
 }
 
@@ -129,8 +129,7 @@ func TestBodyThatDripsIsGivenUp(t *testing.T) {
 	}
 }
 
-// A body that nobody reads is read by net/http, before the connection is used
-// again: that must not wait for ever either.
+// net/http reads the rest of an unread body before the connection is reused: this must not wait for ever either.
 func TestRefusedBodyThatDripsIsGivenUp(t *testing.T) {
 	refuse := func(w http.ResponseWriter, r *http.Request) error { return Refused(w, r, "writing") }
 	serve(t, false, refuse, func(t *testing.T, s *site) {
@@ -143,7 +142,7 @@ func TestRefusedBodyThatDripsIsGivenUp(t *testing.T) {
 	})
 }
 
-// What comes steadily may take longer than one may be silent.
+// A steady body may take longer than the limit of a pause.
 func TestBodyThatComesSteadilyIsTaken(t *testing.T) {
 	serve(t, false, readAll, func(t *testing.T, s *site) {
 		start := time.Now()
@@ -189,7 +188,7 @@ func TestServerMayWorkLongerThanAClientMayPause(t *testing.T) {
 	})
 }
 
-// zeros answers with so many bytes, and tells how that ended on a channel of the bubble.
+// zeros answers with n bytes, and sends the result to a channel of the bubble.
 func zeros(n int, ended *chan error) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		_, err := w.Write(make([]byte, n))
@@ -245,7 +244,7 @@ func TestClientThatReadsSlowlyGetsAll(t *testing.T) {
 	})
 }
 
-// On HTTP/2 deadlines are those of a stream: other streams of the connection go on.
+// On HTTP/2 deadlines are those of a stream: other streams of the connection continue.
 func TestBodyThatDripsOnHTTP2IsGivenUp(t *testing.T) {
 	serve(t, true, readAll, func(t *testing.T, s *site) {
 		body, in := io.Pipe()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Those who try tokens get eight tries a second together, however many ask at once. The rest is told to come again
-// later. Who has a right token, or gives none, does not wait for them.
+// Requests with wrong tokens get eight tries a second in total, at any concurrency. The others get a time to retry.
+// Requests with a right token, or without one, do not wait for them.
 func TestThoseWhoTryTokensAreHeldBack(t *testing.T) {
 	known := NewTokens([]string{"the right token 1", "the right token 2"}, nil)
 	guesses := sync.OnceValue(func() *Guesses { return NewGuesses(known) }) // in the bubble of time
@@ -22,7 +22,7 @@ func TestThoseWhoTryTokensAreHeldBack(t *testing.T) {
 		}
 		return Refused(w, r, "writing")
 	}
-	guarded := func(w http.ResponseWriter, r *http.Request) error { // twice, as where a route has a guard of its own
+	guarded := func(w http.ResponseWriter, r *http.Request) error { // twice, as if a route has a guard of its own
 		return guesses().Guard(guesses().Guard(answer))(w, r)
 	}
 	serve(t, false, guarded, func(t *testing.T, s *site) {
@@ -70,7 +70,7 @@ func TestThoseWhoTryTokensAreHeldBack(t *testing.T) {
 	})
 }
 
-// A server without tokens has none that could be found out.
+// A server without tokens does not delay requests.
 func TestAServerWithoutTokensHoldsNobodyBack(t *testing.T) {
 	g := NewGuesses(nil)
 	serve(t, false, g.Guard(readAll), func(t *testing.T, s *site) {

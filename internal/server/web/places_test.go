@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A place that is free is taken at once: nobody is sent away because no time is left to wait.
+// A free place is taken at once: no request is refused without time to wait.
 func TestAFreePlaceIsTakenAtOnce(t *testing.T) {
 	places := make(chan struct{}, 1)
 	r := httptest.NewRequest("GET", "/", nil)

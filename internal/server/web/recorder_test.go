@@ -128,7 +128,7 @@ func TestRecentBytesStayWithinTheirLimitAndKeepWhatIsUsed(t *testing.T) {
 	assert.Equal(t, 10, c.order.Len())
 }
 
-// What several ask for at the same time is made once. Where that fails, as it does when a client has gone, each of the
+// Concurrent requests share one result. If making it fails, for example because a client has disconnected, each of the
 // others makes it.
 func TestRecentBytesAreMadeOnceForAllWhoWait(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestRecentBytesAreMadeOnceForAllWhoWait(t *testing.T) {
 					for first && asked.Load() < askers {
 						time.Sleep(time.Millisecond)
 					}
-					time.Sleep(20 * time.Millisecond) // all of them ask
+					time.Sleep(20 * time.Millisecond) // all of them make requests
 					if first && failure != nil {
 						return []byte("half"), failure
 					}
