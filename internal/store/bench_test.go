@@ -28,7 +28,7 @@ import (
 
 var topics = flag.Int("topics", 0, "topics of the large maps of the benchmarks; default 10,000, with -short 1,000")
 
-// MapSize returns how many topics the large maps of the benchmarks have.
+// MapSize returns the number of topics of the large maps of the benchmarks.
 func MapSize() int {
 	switch {
 	case *topics > 0:
@@ -69,8 +69,7 @@ func network(t testing.TB, n int) *merge.Memory {
 
 func class(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/class/%d", i)) }
 
-// openEither opens a database, on wish one whose commits do not wait for the
-// disk, which hides what else takes time.
+// openEither opens a database, with synced or unsynced commits. Waiting for the disk hides the cost of other work.
 func openEither(b *testing.B, synced bool) *DB {
 	b.Helper()
 	if synced {
@@ -139,8 +138,7 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// Reading one topic, its associations and its fragment should cost the same
-// whatever the size of the collection.
+// Reading one topic, its associations and its fragment should cost the same for any size of the collection.
 func BenchmarkRenderOneFragment(b *testing.B) {
 	smallest := 0.0
 	for _, n := range []int{MapSize() / 10, MapSize()} {
@@ -165,16 +163,15 @@ func BenchmarkRenderOneFragment(b *testing.B) {
 	}
 }
 
-// Recording remembers what each commit has read and written since it was replayed last, for
-// benchmarks that measure the server.
+// Recording records the reads and writes of each commit since its last replay, for benchmarks that measure the server.
 type Recording struct {
 	mu      sync.Mutex
 	reading operations
 	commits []operations
 }
 
-// operations are the keys that an update reads, each once, the prefixes whose rows
-// it reads, and the rows that it writes.
+// operations are the keys that an update reads, each once, the prefixes whose rows it reads, and the rows that it
+// writes.
 type operations struct {
 	keys, prefixes map[string]bool
 	changes        []row
@@ -210,7 +207,7 @@ func (r *Recording) Commits(changes []row) {
 	r.begin()
 }
 
-// Rows returns how many rows the commits have written.
+// Rows returns the number of rows written by the commits.
 func (r *Recording) Rows() (n int) {
 	for i := range r.commits {
 		n += len(r.commits[i].changes)
@@ -228,7 +225,7 @@ func OpenRaw(b *testing.B, dir string) kv.Engine {
 	return e
 }
 
-// Replay does what the commits have done, in as many commits, and forgets them.
+// Replay repeats the operations of the commits, in as many commits, and removes them from the recording.
 func (r *Recording) Replay(e kv.Engine) error {
 	for i := range r.commits {
 		if err := r.commits[i].replay(e); err != nil {
@@ -286,7 +283,7 @@ func writeAll(e kv.Engine, since kv.Version, changes []row) error {
 	return w.Commit()
 }
 
-// DigestCost measures what it costs to keep state digests: every other round keeps none.
+// DigestCost measures the cost of state digests: every other round keeps none.
 type DigestCost struct {
 	rounds      int
 	with, bare  time.Duration // processor time
@@ -309,7 +306,7 @@ func (d *DigestCost) Round() (stop func()) {
 	}
 }
 
-// Report reports the rounds that kept digests beside those that did not.
+// Report reports the rounds that kept digests relative to those that did not.
 func (d *DigestCost) Report(b *testing.B) {
 	if n := time.Duration(d.rounds); n >= 2 {
 		keeping, bare := n/2, n-n/2

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Collections are published side by side, also by several processes, while others are created, pruned and deleted: each
-// has what was acknowledged, in its order, and all invariants hold.
+// Collections are published concurrently, also by several processes, while others are created, pruned and deleted: each
+// has all acknowledged changes, in order, and all invariants hold.
 func TestCollectionsArePublishedSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) []*DB{
@@ -87,7 +87,7 @@ func TestCollectionsArePublishedSideBySide(t *testing.T) {
 	}
 }
 
-// An update of what another process changes all the time is made at the third try: then the other one waits.
+// An update of data that another process always changes succeeds at the third try: then the other one waits.
 func TestUpdatesThatAreRefusedTakeTheirTurn(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")

@@ -51,7 +51,7 @@ func checkable(t testing.TB) (*DB, *Collection) {
 	return db, c
 }
 
-// A folder that nothing has happened to is sound, whatever was done with it.
+// After any operations a folder is sound.
 func TestASoundFolderHasNoFindings(t *testing.T) {
 	db, _ := checkable(t)
 	require.Empty(t, checked(t, db, false))
@@ -61,7 +61,7 @@ func TestASoundFolderHasNoFindings(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// A program that only reads the folder says what a crash has left. One that writes removes it.
+// A program that only reads the folder reports the remains of a crash. One that writes removes them.
 func TestLeftoversAreFound(t *testing.T) {
 	db, c := checkable(t)
 	raw(t, db, func(w kv.Writer) error {
@@ -97,7 +97,7 @@ func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
 	require.NoError(t, w.Commit())
 }
 
-// Each damage is found. What can be made again of the rest is, and nothing else.
+// Each damage is found. Only rows that can be derived from others are repaired.
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	sub := func(t *testing.T, db *DB) (id keys.Source) {
@@ -252,7 +252,7 @@ func TestDamageOfFirstEntriesIsFound(t *testing.T) {
 			return tx.Delete(c.Log().Numbered(keys.TableFirst, 1))
 		}, "the log lacks the entries 1 to 256", false},
 		"one is lost": {func(t *testing.T, tx *txn.Tx, c *Collection) error {
-			other := *c // whose horizon nobody learns of
+			other := *c // its new horizon is not stored
 			return collections.Prune(tx, &other, 9)
 		}, "the log lacks the entries 5 to 5", false},
 		"are of no load": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {

@@ -100,7 +100,7 @@ func TestOneOfSeveralCreatorsWins(t *testing.T) {
 	require.Equal(t, 11+won, rows(t, db, "e"))
 }
 
-// failing is a source whose n-th iteration over the topics fails after some.
+// failing is a source whose n-th iteration over the topics fails after some of them.
 type failing struct {
 	fragment.Source
 	n, after int
@@ -127,7 +127,7 @@ func (f *failing) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// A creation that fails, wherever, shows nothing and leaves nothing.
+// A failed creation, at any point, leaves no visible collection and no rows.
 func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -189,8 +189,7 @@ func TestCollectionsComeByName(t *testing.T) {
 	require.Len(t, numbers, 4)
 }
 
-// Collections and subscriptions, whatever their maps have in common, are kept
-// apart.
+// Collections and subscriptions with similar maps are separate.
 func TestSourcesAreKeptApart(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "a", 4)
@@ -232,8 +231,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	require.Equal(t, 2, rows(t, db, "t"))
 }
 
-// Times of entries increase strictly whatever the clock does, and are in UTC
-// with microseconds.
+// Times of entries increase strictly for any clock, and are in UTC with microseconds.
 func TestTimesOfEntriesIncrease(t *testing.T) {
 	start := time.Date(2024, 5, 1, 14, 0, 0, 123456789, time.FixedZone("CEST", 2*60*60))
 	now := start

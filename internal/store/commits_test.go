@@ -122,8 +122,7 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// A reader that began before a commit of more rows than a transaction takes goes
-// on with what it saw.
+// A reader that began before a commit of more rows than a transaction holds still sees its state.
 func TestAViewOutlivesALargeCommit(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -216,7 +215,7 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	require.Greater(t, committed(t, db), before, "the measure is right")
 }
 
-// A change is one commit: everything that it writes is in it, and nothing else is written.
+// A change is one commit, with all its rows and no others.
 func TestAChangeIsOneCommit(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 20)
@@ -251,7 +250,7 @@ func TestAViewCannotWrite(t *testing.T) {
 	})
 }
 
-// Damaged rows are errors, whatever asks for them.
+// Each read of a damaged row is an error.
 func TestDamagedRowsAreErrors(t *testing.T) {
 	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}, {Type: ref(0), Player: ref(2)}}}
 	large := &fragment.Association{Type: ref(0)}
@@ -278,7 +277,7 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 				}
 				require.Positive(t, damaged, "table %c has rows", table)
 				err := askEverything(records.In(tx, s.Source(s.State)), topic, a, large)
-				if table != keys.TableIdentifier && table != keys.TableLocator { // a reference that leads nowhere finds nothing
+				if table != keys.TableIdentifier && table != keys.TableLocator { // a dangling reference finds no row
 					require.Error(t, err, "table %c, damage %q", table, damage)
 				}
 				return notKept
@@ -291,8 +290,8 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 	})
 }
 
-// askEverything asks a state everything about some records, and then, where it
-// can be changed, writes and deletes them. It returns the errors.
+// askEverything makes all reads of a state for some records, and then, if it can be changed, writes and deletes them.
+// It returns the errors.
 func askEverything(s records.State, topic *fragment.Topic, associations ...*fragment.Association) error {
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// histories returns how many random histories are run.
+// histories returns the number of random histories.
 func histories() int { return testenv.Rounds(4, 12) }
 
 // subscribed is the source of a subscription as a backend of records.
@@ -88,8 +88,8 @@ func TestSourcesOnPostgreSQL(t *testing.T) {
 	t.Run("histories", func(t *testing.T) { storetest.Histories(t, open, testenv.Rounds(1, 12), testenv.Seed()) })
 }
 
-// A publisher's records, changed by differences, agree with those in memory as
-// a subscriber's do, and its log says what the differences say.
+// A publisher's records, changed by differences, equal those in memory, as a subscriber's do, and its log lists the
+// differences.
 func TestPublishedRecordsAgreeWithMemory(t *testing.T) {
 	t.Parallel()
 	require.Positive(t, histories())

@@ -24,18 +24,16 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// kills returns how often a crash test kills its process.
+// kills returns the number of kills in a crash test.
 func kills() int { return testenv.Rounds(testenv.Usual(3, 6), 15) }
 
-// openSmall opens a database whose transactions are so small that many commits
-// are written in parts.
+// openSmall opens a database with such small transactions that many commits are written in parts.
 func openSmall(dir string, log *slog.Logger) (*DB, error) {
 	return openTuned(dir, log, badger.Settings{MemTableSize: 256 << 10, ValueThreshold: 16 << 10})
 }
 
-// work goes on where an earlier process has been killed: it publishes version
-// after version, follows them as a subscriber, takes snapshots, and says the
-// head of each version once it is published.
+// work continues after a killed process: it publishes version after version, follows them as a subscriber, takes
+// snapshots, and prints the head of each published version.
 func work(dir string) error {
 	ctx := context.Background()
 	h, err := readVersions(filepath.Join(dir, "versions"))
@@ -117,8 +115,8 @@ func follow(ctx context.Context, db *DB, replace bool) error {
 	})
 }
 
-// A process that is killed at any instant leaves what it had committed: all that
-// it has printed, and at most the version that it was about to print.
+// A process killed at any instant leaves its commits: all those that it has printed, and at most the version that it
+// would print next.
 func TestKilledAtAnyInstant(t *testing.T) {
 	t.Parallel()
 	require.Positive(t, kills())
@@ -156,7 +154,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	paths := map[bool]int{}
-	for range 6 { // publishing goes on, in one part and in several
+	for range 6 { // publishing continues, in one part and in several
 		published++
 		paths[inParts(t, db, func() { publishMap(t, db, "m", h.version(published)) })]++
 		require.Equal(t, published, checkCrashed(t, db, h))
@@ -183,8 +181,7 @@ func runAndKill(t *testing.T, task, dir string, lines int, moment time.Duration)
 	return head
 }
 
-// checkCrashed checks that everything in a database is of some version, and
-// returns how many are published.
+// checkCrashed checks that all data in a database are of one version, and returns the number of published ones.
 func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 	t.Helper()
 	topics, associations := 0, 0

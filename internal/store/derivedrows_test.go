@@ -26,7 +26,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// given are the tables whose rows follow from nothing else that is stored, and why.
+// given are the tables whose rows cannot be derived from others, with the reasons.
 var given = map[byte]string{
 	keys.TableMeta: "of the store itself", keys.TableCollection: "what was decided", keys.TableSubscription: "what was decided",
 	keys.TableLog: "what was published", keys.TableFirst: "what was published", keys.TableVia: "what a source has said", keys.TableExtension: "of extensions",
@@ -40,8 +40,8 @@ var given = map[byte]string{
 	keys.TableLoad:     "of processes", keys.TableFormer: "what was decided",
 }
 
-// followingRows says, for each table whose rows follow from others, which of its rows are damaged, and of which a copy
-// is too many. A row is left out where the rest does not tell what it was.
+// followingRows has, for each table with derivable rows, the rows that are damaged in the test, and the superfluous row
+// that is added. It omits rows whose value cannot be derived.
 var followingRows = map[byte]struct {
 	damaged func(h *derivedRows, r row) bool
 	added   func(h *derivedRows, r row) row
@@ -63,25 +63,25 @@ var followingRows = map[byte]struct {
 
 func every(*derivedRows, row) bool { return true }
 
-// longer returns a row with a key that none has.
+// longer returns a row with a new key.
 func longer(_ *derivedRows, r row) row {
 	return row{Key: append(bytes.Clone(r.Key), "zz"...), Value: append(bytes.Clone(r.Value), 'z')}
 }
 
-// leading returns a row that says that the record of an association stands with another player. One with a record that
-// cannot be read is no row too many: it may be the last of a record.
+// leading returns a row with a reference to the record of an association at another player. A row with an unreadable
+// record is not superfluous: it may be the last row of a record.
 func leading(h *derivedRows, r row) row {
 	return row{Key: longer(h, r).Key, Value: append([]byte{1}, ref(1)...)}
 }
 
-// later returns a row behind all that a table numbers.
+// later returns a row with a number after all numbers of a table.
 func later(h *derivedRows, r row) row {
 	key := bytes.Clone(r.Key)
 	copy(key[keys.SourceSize:], []byte{0, 0, 0, 0, 0, 1, 0, 0})
 	return row{Key: key, Value: r.Value}
 }
 
-// derivedRows are the rows of a store in which there is a row in each table that follows from others.
+// derivedRows are the rows of a store with a row in each table of derivable rows.
 type derivedRows struct {
 	dir    string
 	all    []row
@@ -161,15 +161,15 @@ func (h *derivedRows) isCopy(r row) bool {
 	return r.Value[0] == 0 && string(fragment.LeastPlayer(r.Value[1:])) != string(r.Key[keys.SourceSize:end-2])
 }
 
-// isInner reports whether the rest tells a hash: the entry is there whose leaf it is, and the hash of the whole tree is
-// not made of it itself.
+// isInner reports whether a hash can be derived: the entry of its leaf exists, and the hash of the whole tree is not
+// made of this row.
 func (h *derivedRows) isInner(r row) bool {
 	level, n := tlog.SplitStoredHashIndex(int64(keys.NumberIn(r.Key)))
 	return (uint64(n)+1)<<level <= h.leaves-h.leaves%(2<<level) && (level > 0 || !h.pruned[uint64(n)+1])
 }
 
-// isOfIndex reports whether a row remembers what a row of the identifiers, the locators, or the copies of associations
-// was.
+// isOfIndex reports whether a row has the former value of a row of the identifiers, the locators, or the copies of
+// associations.
 func (h *derivedRows) isOfIndex(r row) bool {
 	key, _, ok := keys.SourceOf(r.Key).OfBefore(r.Key)
 	if !ok || len(r.Value) == 0 {
@@ -184,7 +184,7 @@ func (h *derivedRows) isOfIndex(r row) bool {
 	return false
 }
 
-// otherBefore returns what remembers an identifier that no topic had.
+// otherBefore returns a row with a former identifier that no topic had.
 func (h *derivedRows) otherBefore(r row) row {
 	id := keys.SourceOf(r.Key)
 	_, commit, _ := id.OfBefore(r.Key)
@@ -210,8 +210,8 @@ func declaredTables(t *testing.T) map[byte]string {
 	return all
 }
 
-// Of each table it is said whether its rows follow from others. If they do, any one row that is lost, changed or too
-// many is found, and a repair makes it as it was. A table of which nothing is said here fails.
+// The test lists for each table whether its rows can be derived. Then each lost, changed or superfluous row is found,
+// and a repair restores it. An unlisted table fails.
 func TestEachRowThatFollowsFromOthersIsFoundAndMended(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	names := declaredTables(t)

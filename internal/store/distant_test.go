@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// posting returns the document that has what some topics of a map say.
+// posting returns a document with the statements of a map about some topics.
 func posting(t testing.TB, src fragment.Source, topics []fragment.Ref) []byte {
 	var doc bytes.Buffer
 	enc := xtm.NewEncoder(&doc, xtm.V21, storetest.SP)
@@ -49,8 +49,8 @@ func posting(t testing.TB, src fragment.Source, topics []fragment.Ref) []byte {
 	return doc.Bytes()
 }
 
-// An engine of which each question takes its time is asked many at once. What is published is the same, to the byte,
-// and takes few questions.
+// An engine with slow reads gets many of them together. The published data are the same, to the byte, and need few
+// requests.
 func TestWhatIsPublishedDoesNotDependOnHowItIsRead(t *testing.T) {
 	t.Parallel()
 	posted := 0

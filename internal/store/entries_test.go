@@ -125,9 +125,8 @@ func TestTheRunOfADocumentIsKnown(t *testing.T) {
 	})
 }
 
-// Two writers at once, a clock that jumps, restarts, pruning: the times of
-// entries go on increasing, the newest is that of the collection, and each
-// commit returns it.
+// With two concurrent writers, a clock that jumps, restarts and pruning, the times of entries increase, the newest is
+// that of the collection, and each commit returns it.
 func TestTimesIncreaseWithTwoWritersAndAJumpingClock(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -226,7 +225,7 @@ func TestLatestIsNeverBehind(t *testing.T) {
 	assert.ErrorIs(t, err, errClosed)
 }
 
-// Those who read a state at the same time get the same pointer, as it says the same.
+// Concurrent reads of a state return the same pointer.
 func TestLatestIsOneForAllWhoReadAtATime(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3)

@@ -21,7 +21,7 @@ func extend(t tester, db *DB, name string) {
 	}))
 }
 
-// What extensions keep of a collection goes with it, also where its deletion was interrupted.
+// The data of extensions about a collection are deleted with it, even if its deletion was interrupted.
 func TestInterruptedDeletionsLeaveNothingOfExtensions(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	for _, name := range []string{"deleted", "kept"} {
@@ -29,7 +29,7 @@ func TestInterruptedDeletionsLeaveNothingOfExtensions(t *testing.T) {
 		extend(t, db, name)
 	}
 	require.Equal(t, 4, rows(t, db, string(rune(keys.TableExtension))))
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // and then nothing
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // and no further step
 		c, err := collections.Get(tx, "deleted")
 		require.NoError(t, err)
 		return records.Unname(tx, keys.TableCollection, c.Name, c.Number)

@@ -25,8 +25,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// withRows makes a collection that is a copy of another one, but for its first entries: each has a row of its own, with
-// the title that its topic had.
+// withRows makes a copy of a collection in which each first entry has a row of its own, with the former title of its
+// topic.
 func withRows(t tester, db *DB, c *Collection, name string, titles map[fragment.Ref]string) {
 	t.Helper()
 	number, err := records.NextNumber(context.Background(), db.rows, nil)
@@ -54,7 +54,7 @@ func withRows(t tester, db *DB, c *Collection, name string, titles map[fragment.
 	}))
 }
 
-// answers returns what a collection answers to all that readers ask for. The rest is drawn.
+// answers returns the answers of a collection to all reads. The other arguments are drawn.
 func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time, keep Retention) (lines []string) {
 	say := func(what string, values ...any) {
 		for i := range values {
@@ -168,8 +168,8 @@ func titledEntry(v *View, seq uint64) (*Entry, error) {
 	return e, v.SetTitle(e)
 }
 
-// A log that begins with blocks answers as one does of which each entry has a row, whatever is published, pruned,
-// signed and offered after that.
+// A log that begins with blocks gives the same answers as one with a row for each entry, after any publications,
+// pruning, signing and changes of formats.
 func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -289,7 +289,7 @@ func readCollection(t tester, db *DB, name string) (c Collection) {
 	return c
 }
 
-// watchedEngine fails where put does, which is asked for each row of a load.
+// watchedEngine fails if put does, which is called for each row of a load.
 type watchedEngine struct {
 	kv.Engine
 	put func(key []byte) error
@@ -312,7 +312,7 @@ func (w *watchedWriter) Put(key, value []byte) error {
 	return w.Writer.Put(key, value)
 }
 
-// A load that is stopped at any row of its log leaves nothing, and the next one is whole.
+// A load stopped at any row of its log leaves no rows, and the next one is whole.
 func TestALoadStoppedInItsLog(t *testing.T) {
 	t.Parallel()
 	const topics = 300 // two blocks

@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// The first snapshot shows with the rows that are written beside it, and says the same as they do.
+// The first snapshot becomes visible together with the rows of the collection, and has the same content.
 func TestTheFirstSnapshotShowsWithTheCollection(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	nothing, err := fragment.NewMap(tmdm.New(), sp)

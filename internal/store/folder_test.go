@@ -24,8 +24,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// openCompact opens a database whose files are small, so that a folder is copied in no time.
-// Values of some length are in value logs.
+// openCompact opens a database with small files, so that a folder is copied quickly. Values of some length are in value
+// logs.
 func openCompact(dir string, access Access) (*DB, error) {
 	o := testOptions(dir)
 	o.Access = access
@@ -33,8 +33,8 @@ func openCompact(dir string, access Access) (*DB, error) {
 	return Open(context.Background(), o)
 }
 
-// tables returns a folder with some tables, value logs and a snapshot, closed or as a process
-// that was killed leaves it, and what its collection holds.
+// tables returns a folder with some tables, value logs and a snapshot, closed or as a killed process leaves it, and the
+// records of its collection.
 func tables(t *testing.T, killed bool) (dir, records string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
@@ -128,8 +128,7 @@ func flip(from int) func([]byte) []byte {
 	}
 }
 
-// A folder in which something is missing, short, or of another node is refused, and nothing in
-// it is touched.
+// A folder with a missing or truncated file, or one of another node, is refused, and no file is changed.
 func TestDamagedFoldersAreRefusedAndNotTouched(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -219,8 +218,8 @@ func TestDamagedFoldersAreRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// What a process that is killed may leave is no damage: parts of an entry at the end of
-// MANIFEST, tables that it does not name yet, empty logs.
+// The remains of a killed process are no damage: parts of an entry at the end of MANIFEST, tables that it does not name
+// yet, empty logs.
 func TestWhatACrashLeavesIsNoDamage(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -252,7 +251,7 @@ func TestWhatACrashLeavesIsNoDamage(t *testing.T) {
 	}
 }
 
-// Rows whose checksum does not fit are found when the database is open, wherever they are.
+// Rows with a wrong checksum are found in an open database, in any file.
 func TestDamagedRowsAreFound(t *testing.T) {
 	t.Parallel()
 	whole, records := tables(t, false)
@@ -269,7 +268,7 @@ func TestDamagedRowsAreFound(t *testing.T) {
 			require.NoError(t, rewrite(filepath.Join(dir, path), flip(int(info.Size())/3)))
 			ended := make(chan error, 1)
 			db, err := Open(t.Context(), Options{Dir: dir, Access: access, Damage: func(err error) { ended <- err }})
-			if err != nil { // it is a row without which nothing opens
+			if err != nil { // the database cannot be opened without this row
 				require.ErrorIs(t, err, ErrDamaged)
 				continue
 			}
@@ -285,7 +284,7 @@ func TestDamagedRowsAreFound(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// The last comparison counts: damage may come later, and a folder may be mended.
+// The last comparison counts: damage may come later, and a folder may be repaired.
 func TestDamageIsWhatTheLastComparisonFound(t *testing.T) {
 	t.Parallel()
 	whole, _ := tables(t, false)
@@ -293,7 +292,7 @@ func TestDamageIsWhatTheLastComparisonFound(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	compareAgain := func() error {
-		for range 2 { // it takes the second word when it has done what the first one said
+		for range 2 { // the second request is accepted after the first one is done
 			db.Again <- struct{}{}
 		}
 		return db.Damage(t.Context())
@@ -316,7 +315,7 @@ func TestDamageIsWhatTheLastComparisonFound(t *testing.T) {
 	require.NoError(t, compareAgain())
 }
 
-// Only who may make a data folder does, and not inside of another one.
+// A data folder is only created on request, and not inside another one.
 func TestNothingIsMadeWhereThereIsNoFolder(t *testing.T) {
 	t.Parallel()
 	data, _ := tables(t, false)
@@ -348,7 +347,7 @@ func TestNothingIsMadeWhereThereIsNoFolder(t *testing.T) {
 	require.Equal(t, before, state(t, data))
 }
 
-// A process that is killed while it makes a folder leaves one that is none yet.
+// A process killed while it creates a folder leaves an incomplete one.
 func TestCreatingIsDoneAgainWhereItWasInterrupted(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "data")
@@ -409,7 +408,7 @@ func TestReadersShareAFolder(t *testing.T) {
 	require.NoError(t, writing.Close())
 }
 
-// A data folder is of no use to others than its owner, whatever the umask of the process.
+// Only its owner can use a data folder, for any umask of the process.
 func TestADataFolderIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir, _ := tables(t, false)
@@ -431,7 +430,7 @@ func TestADataFolderIsPrivate(t *testing.T) {
 	check()
 }
 
-// What is restored is of use when it is complete, under a node of its own.
+// A restored folder can be used once it is complete, with a node of its own.
 func TestARestoredFolderIsRefusedUntilItIsComplete(t *testing.T) {
 	t.Parallel()
 	from, records := tables(t, false)
@@ -482,7 +481,7 @@ func TestARestoredFolderIsRefusedUntilItIsComplete(t *testing.T) {
 	}
 }
 
-// The identity says what it says in words that other programs can read.
+// The identity is JSON that other programs can read.
 func TestTheIdentityIsJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

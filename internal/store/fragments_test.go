@@ -86,7 +86,7 @@ func TestFragmentsAreKeptAsTheyWere(t *testing.T) {
 	})
 }
 
-// The fragments of first entries are rendered when asked for, as their topics were then.
+// The fragments of first entries are rendered on request, with the first state of their topics.
 func TestFirstFragmentsShowWhatTopicsWere(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 4)
@@ -128,9 +128,8 @@ func TestFirstFragmentsShowWhatTopicsWere(t *testing.T) {
 	})
 }
 
-// Over random histories, a subscriber that reads the log from its beginning ends with the published records. The bytes
-// of a fragment never change: whatever is published or set later, when the database is opened again, and until history
-// is pruned.
+// Over random histories, a subscriber that reads the log from its beginning gets the published records. The bytes of a
+// fragment never change: after any publication, setting or restart, until history is pruned.
 func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -194,7 +193,7 @@ func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 	}
 }
 
-// words makes a text of n bytes that does not pack to nothing.
+// words makes a text of n bytes that does not compress to almost none.
 func words(n int) string {
 	rng := rand.New(rand.NewPCG(1, 1))
 	b := make([]byte, n)
@@ -204,7 +203,7 @@ func words(n int) string {
 	return string(b)
 }
 
-// The fragment of a large topic is written as the map was after its commit, whatever became of the topic.
+// The fragment of a large topic has the state after its commit, for any later changes.
 func TestLargeFragmentsStay(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 2)
@@ -227,7 +226,7 @@ func TestLargeFragmentsStay(t *testing.T) {
 	view(t, db, "m", func(v *View) { require.Equal(t, was, shown(t, v, entry)) })
 }
 
-// The large fragment of a closing entry is that of the topic which had the TopicSI after its commit, whatever becomes
+// The large fragment of a closing entry is that of the topic with the TopicSI after its commit, for any later changes
 // of the two.
 func TestALargeFragmentOfAClosingEntryStays(t *testing.T) {
 	db := openDB(t, t.TempDir())

@@ -16,14 +16,14 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// heldOf returns what is known of the records of a subscription.
+// heldOf returns the data held for records of a subscription.
 func heldOf(t testing.TB, db *DB, name string, ids ...string) map[string]Held {
 	all := map[string]Held{}
 	require.NoError(t, db.HeldRecords(t.Context(), name, ids, func(h Held) error { all[h.ID] = h; return nil }))
 	return all
 }
 
-// staged returns the generation of the subscription "s" that is staged, 0 if none is.
+// staged returns the staged generation of the subscription "s", or 0.
 func staged(t testing.TB, db *DB) uint32 {
 	if p := subscription(t, db, "s").Staging; p != nil {
 		return p.Generation
@@ -51,7 +51,7 @@ func TestRecordsThatAreHeld(t *testing.T) {
 	require.Zero(t, none, "none was asked for")
 	require.ErrorIs(t, db.HeldRecords(t.Context(), "nope", nil, func(Held) error { return nil }), ErrNotFound)
 
-	// What is held of a record takes the place of what was, and so does the topic.
+	// The data held for a record replaces the earlier data, and so does the topic.
 	applying(t, db, func(a *Applying) error {
 		h, err := a.Held("urn:a")
 		require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestRecordsThatAreHeld(t *testing.T) {
 	require.Equal(t, map[string]Held{"urn:ab": b}, heldOf(t, db, "s"))
 }
 
-// An id that cannot be a key is an error, of which nothing is left.
+// An id that cannot be a key is an error, and leaves no row.
 func TestARecordWithALongID(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 1))
@@ -100,7 +100,7 @@ func TestARecordWithALongID(t *testing.T) {
 	require.Len(t, heldOf(t, db, "s"), 1)
 }
 
-// What is held belongs to a generation, and goes with it.
+// The data held for records belongs to a generation, and is removed with it.
 func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp, Protocol: "atom-pmh"}))
@@ -152,7 +152,7 @@ func TestOnlyTheOwnGenerationIsSwitchedTo(t *testing.T) {
 	require.Equal(t, second, subscription(t, db, "s").State.Generation)
 }
 
-// A commit that fails leaves what is held as it was.
+// A failed commit does not change the data held for records.
 func TestWhatIsHeldMovesWithTheData(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 2))
@@ -200,8 +200,8 @@ func activities(t testing.TB, db *DB) []Activity {
 	return all
 }
 
-// What is in quarantine counts its tries, gives way to later entries of its
-// topic, and is kept when the database is opened again.
+// A topic in quarantine has a number of tries, is replaced by later entries of its topic, and is still there after a
+// restart.
 func TestQuarantine(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	db := openAt(t, func() time.Time { return now })
@@ -246,7 +246,7 @@ func TestQuarantine(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
-// The quarantine belongs to a generation: a replacement that has none leaves none.
+// The quarantine belongs to a generation: a replacement without one removes it.
 func TestQuarantineGoesWithItsGeneration(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 3))
@@ -268,8 +268,7 @@ func TestQuarantineGoesWithItsGeneration(t *testing.T) {
 	require.Equal(t, "for a reason", log[1].Note)
 }
 
-// A subscription that is removed leaves no row of its own, and nothing of the
-// others goes.
+// Removing a subscription removes all its rows, and none of the others.
 func TestRemoveSubscription(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "other", mapOf(t, 3))

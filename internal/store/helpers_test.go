@@ -36,17 +36,17 @@ func cloned(r row) row { return row{Key: bytes.Clone(r.Key), Value: bytes.Clone(
 
 const sp = storetest.SP
 
-// testBatch is what one commit of the tests prunes, or publishes again.
+// testBatch is the number of entries that one commit of the tests prunes, or republishes.
 const testBatch = 200
 
 func testOptions(dir string) Options {
 	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small, Batch: testBatch, Indexes: indexes}
 }
 
-// indexes are those that stores of tests keep.
+// indexes are the indexes of stores in tests.
 var indexes = []txn.Index{storetest.Index}
 
-// tester is what helpers need of a test: *rapid.T has it too.
+// tester is the part of a test that helpers need: *rapid.T has it too.
 type tester interface {
 	require.TestingT
 	Helper()
@@ -76,7 +76,7 @@ func openWith(t testing.TB, o Options) *DB {
 	return db
 }
 
-// openAt opens a database whose entries have the times of a clock.
+// openAt opens a database whose clock sets the times of entries.
 func openAt(t testing.TB, now func() time.Time) *DB {
 	t.Helper()
 	o := testOptions(t.TempDir())
@@ -237,7 +237,7 @@ func gunzip(w io.Writer, data []byte) error {
 	return err
 }
 
-// unzip returns what is gzipped.
+// unzip returns unpacked gzip data.
 func unzip(t tester, data []byte) string {
 	t.Helper()
 	var plain strings.Builder
@@ -288,7 +288,7 @@ func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
 }
 
 // rows counts the rows of tables, by the letters of the tables.
-// recordRows are the tables with rows that can be counted: how many nodes a state digest has depends on hashes.
+// recordRows are the tables whose number of rows is fixed: the number of nodes of a state digest depends on hashes.
 const recordRows = keys.RecordTables + "rqhd"
 
 func rows(t tester, db *DB, tables string) int {
@@ -307,7 +307,7 @@ func rows(t tester, db *DB, tables string) int {
 // withBlocks adds to tables that of the first entries, if that of the others is among them.
 func withBlocks(tables string) string { return strings.ReplaceAll(tables, "e", "eE") }
 
-// countsFor returns for how many rows one counts: for as many entries as it has.
+// countsFor returns the number of rows that one counts for: that of its entries.
 func countsFor(r row) int {
 	if keys.Table(r.Key) != keys.TableFirst {
 		return 1
@@ -377,18 +377,18 @@ func subscribe(t testing.TB, db *DB, name string, src fragment.Source) {
 	require.NoError(t, db.UpdateSubscription(t.Context(), name, switchOver))
 }
 
-// switchOver makes what is staged the state that readers see.
+// switchOver makes the staged state visible.
 func switchOver(s *Subscription) { s.State, s.Staging = s.Staging, nil }
 
-// versions are the versions of a map that are published one after the other,
-// round and round. They lie in files, so that every process has the same.
+// versions are the versions of a map that are published repeatedly, one after the other. They are in files, so that
+// each process has the same.
 type versions struct {
 	maps    []*fragment.Map
 	entries [][]Entry // entries[0] by creating the first; entries[i], entries[len] by publishing the i-th after the one before
 }
 
-// bulk is how many topics every third version has more: publishing them
-// outgrows a transaction of the small databases of crash tests.
+// bulk is the number of additional topics in every third version: publishing them outgrows a transaction of the small
+// databases of crash tests.
 const bulk = 120
 
 // writeVersions makes n versions by random edits.
@@ -453,9 +453,8 @@ func readVersions(folder string) (*versions, error) {
 	return h, nil
 }
 
-// after returns the number of versions published when the head of the log is at
-// a sequence, and what the log says until then. A head that no number of
-// versions leads to is an error.
+// after returns the number of versions published when the head of the log is at a sequence, and the log until then. A
+// head that no number of versions has is an error.
 func (h *versions) after(head uint64) (published int, log []Entry, err error) {
 	for i := 0; ; i++ {
 		if uint64(len(log)) == head {

@@ -26,8 +26,8 @@ func readXTM(t testing.TB, document string) *tmdm.TopicMap {
 	return tm
 }
 
-// publishVersion publishes a document as a version and returns how many bytes were
-// allocated for that: a measure of the work that knows no clock.
+// publishVersion publishes a document as a version and returns the number of allocated bytes: a measure of the work
+// that needs no clock.
 func publishVersion(t testing.TB, db *DB, document string) uint64 {
 	t.Helper()
 	tm := readXTM(t, document)
@@ -45,8 +45,7 @@ func publishVersion(t testing.TB, db *DB, document string) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// workOf is what it takes to publish a document, to publish it with a small change, to
-// post it and to take it all away.
+// workOf measures publishing a document, publishing it with a small change, posting it and deleting all of it.
 func workOf(t testing.TB, document, changed string) (total []uint64) {
 	t.Helper()
 	db := openDB(t, t.TempDir())
@@ -96,7 +95,7 @@ func TestHostileDocumentsTakeLinearWork(t *testing.T) {
 	}
 }
 
-// A context that ends stops a publication, wherever that is noticed.
+// A publication ends with its context, at any point.
 func TestAPublicationEndsWithItsContext(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collectionOf(t, db, "m", hostileMap(t, testhostile.Hub(5)))
@@ -149,8 +148,7 @@ func TestWhoWaitsToPublishCanLeave(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// leaving is the context of somebody who goes away when it has been looked at often
-// enough.
+// leaving is a context that ends after a number of checks.
 type leaving struct {
 	context.Context
 	left atomic.Int64
@@ -165,7 +163,7 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// What is kept until a commit has a limit. Nothing is left of what is more.
+// The data kept until a commit has a limit. Beyond it, no row remains.
 func TestAPublicationHasALimitOfMemory(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
@@ -196,8 +194,7 @@ func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 	})
 }
 
-// Nothing shows, and nothing is left, of a publication that fails when much of it is
-// collected already, nor of a preview.
+// A publication that fails after much of it is collected has no effect and no remains, and neither has a preview.
 func TestAPublicationThatFailsLeavesNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -24,8 +24,8 @@ func neighbours(t *testing.T) *DB {
 	return db
 }
 
-// removes does what removes something, and requires that of all rows exactly those went that gone says. It returns the
-// keys of those that came.
+// removes calls remove, and requires that exactly the rows for which gone returns true are removed. It returns the keys
+// of new rows.
 func removes(t *testing.T, db *DB, remove func(), gone func(key []byte) bool) (came [][]byte) {
 	t.Helper()
 	before := dumped(t, db.rows.Engine)
@@ -53,8 +53,8 @@ func numbered(number uint32, name []byte) func(key []byte) bool {
 	return func(key []byte) bool { return keys.SourceOf(key).Number == number || string(key) == string(name) }
 }
 
-// Collections whose numbers are neighbours do not see each other's rows. One that is deleted takes all of its rows
-// along, and no others.
+// Collections with consecutive numbers do not see each other's rows. A deletion removes all rows of the collection, and
+// no others.
 func TestCollectionsAreKeyspaces(t *testing.T) {
 	db := neighbours(t)
 	names := []string{"first", "second", "third"}
@@ -91,7 +91,7 @@ func TestCollectionsAreKeyspaces(t *testing.T) {
 	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
 }
 
-// A subscription that ends takes along all that is kept of it, and nothing else; a generation likewise.
+// The end of a subscription removes all its rows, and no others; so does that of a generation.
 func TestSubscriptionsAndGenerationsAreKeyspaces(t *testing.T) {
 	db := neighbours(t)
 	first, err := mapOf(t, 5).Topic(ref(1))
@@ -113,8 +113,8 @@ func TestSubscriptionsAndGenerationsAreKeyspaces(t *testing.T) {
 	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
 }
 
-// A replica is in the keyspace of its subscription: a log that another takes the place of goes as a generation, and all
-// goes with the subscription.
+// A replica is in the keyspace of its subscription: a replaced log is removed as a generation, and all of it with the
+// subscription.
 func TestReplicasAreInTheKeyspaceOfTheirSubscription(t *testing.T) {
 	db := neighbours(t)
 	origin := collection(t, db, "origin", 6)
@@ -181,8 +181,8 @@ func TestTheEraIsInTheNames(t *testing.T) {
 	require.Equal(t, keys.Meta("era"), kv.EraKey)
 }
 
-// A name that leads to nothing, or to what has another name, is damage: "check" says so, and nothing else is taken for
-// what it names.
+// A name without a target, or with a target of another name, is damage: "check" reports it, and no other row is used
+// instead.
 func TestANameThatLeadsAstrayIsDamage(t *testing.T) {
 	for what, leads := range map[string][]byte{"to nothing": {0, 0, 3, 0}, "to another": {0, 0, 0, 255}, "to no number": {1}} {
 		t.Run(what, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// A listing is the same as long as it says the same, and knows what differs from an earlier one.
+// A listing is the same until a change, and knows the differences from an earlier one.
 func TestListingsKnowWhatDiffers(t *testing.T) {
 	db, err := openSmall(t.TempDir(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -24,9 +24,8 @@ import (
 // fewInMemory makes a load of some hundred records take several runs.
 const fewInMemory = 100_000
 
-// stageForever loads one generation after the other, and says a line whenever
-// the load has come some way: 1 while it reads, 2 while it stores, 3 when it has
-// staged the generation.
+// stageForever loads one generation after the other, and prints a line at each phase of the load: 1 while it reads, 2
+// while it stores, 3 when it has staged the generation.
 func stageForever(dir string) error {
 	db, err := Open(context.Background(), testOptions(dir))
 	if err != nil {
@@ -48,8 +47,7 @@ func stageForever(dir string) error {
 	}
 }
 
-// A process that is killed in any phase of a load leaves nothing of it, once the
-// database is opened again.
+// A process killed in any phase of a load leaves no rows of it, once the database is opened again.
 func TestKilledWhileLoading(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
@@ -80,8 +78,7 @@ func TestKilledWhileLoading(t *testing.T) {
 	require.Positive(t, phases[2], "no kill while storing")
 }
 
-// A first publication, a clean start and a restore have tables of their own in a new folder: what is loaded is written
-// once.
+// A first publication, a clean start and a restore have tables of their own in a new folder: the data are written once.
 func TestALargeLoadHasTablesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	m := mapOf(t, 0)
@@ -116,7 +113,7 @@ func TestALargeLoadHasTablesOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a load says of itself: records until all are read, then rows.
+// The progress of a load: records until all are read, then rows.
 func TestProgressOfALargeLoad(t *testing.T) {
 	db := openUnsynced(t, t.TempDir())
 	db.sortMemory = fewInMemory
@@ -133,8 +130,7 @@ func TestProgressOfALargeLoad(t *testing.T) {
 	require.Less(t, last.Rows-last.Stored, 1000)
 }
 
-// A folder that cannot be written to ends the load, and leaves nothing, as does a
-// disk that is full.
+// A write error of the folder, such as a full disk, ends the load, and no rows remain.
 func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, without := range map[string]struct {
@@ -205,8 +201,7 @@ func loadingFiles(t testing.TB, db *DB) (names []string) {
 	return names
 }
 
-// A load that its context ends, or its records, leaves nothing, neither rows nor
-// what reads ahead.
+// A load ended by its context or by an error of its records leaves neither rows nor goroutines.
 func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	db.sortMemory = 20_000

@@ -27,7 +27,7 @@ import (
 type mortal struct {
 	kv.Engine
 	dead    atomic.Bool
-	unknown atomic.Bool // commits are carried out, and nobody learns of it
+	unknown atomic.Bool // commits are made, but return an error
 }
 
 var errDead = errors.New("the process is dead")
@@ -80,7 +80,7 @@ func (w *mortalWriter) Commit() error {
 	return err
 }
 
-// loadKinds are the ways to load a map of which nothing is named until it is whole.
+// loadKinds are the ways to load a map that becomes visible only as a whole.
 var loadKinds = map[string]func(db *DB, src fragment.Source) error{
 	"subscription": func(db *DB, src fragment.Source) error {
 		return db.StageSource(context.Background(), "s", fragment.Records(src), Mark{}, nil)
@@ -116,8 +116,8 @@ func (i *interrupted) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// sharing returns two stores over an engine: what one loads the other may take for what is left. The clock of the other
-// is ahead by so much.
+// sharing returns two stores over an engine: one may take a load of the other for an abandoned one. The clock of the
+// other is ahead by so much.
 func sharing(t *testing.T, engine kv.Engine) (one, other *DB, fragile *mortal, ahead *atomic.Int64) {
 	fragile, ahead = &mortal{Engine: engine}, &atomic.Int64{}
 	one = openOverEngine(t, t.TempDir(), fragile)
@@ -145,7 +145,7 @@ func rowsOfLoads(t testing.TB, engine kv.Engine) (rows, notes int) {
 	return rows, notes
 }
 
-// What a load of a process that has died has left is removed after a day, by any other process, and nothing else is.
+// The rows of a load of a dead process are removed after a day, by any other process, and no others are.
 func TestWhatADeadLoadHasLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	src := mapOf(t, 12_000) // an engine has some of its rows before it has all
@@ -208,7 +208,7 @@ func TestASlowLoadIsNotRemoved(t *testing.T) {
 	}
 }
 
-// A load that was taken for dead, as its process stood still or clocks differ, is not named: its rows are gone.
+// A load that was taken for abandoned, because its process was suspended or clocks differ, fails: its rows are removed.
 func TestALoadThatWasGivenUpIsNotNamed(t *testing.T) {
 	t.Parallel()
 	src := mapOf(t, 6000)
@@ -231,7 +231,7 @@ func TestALoadThatWasGivenUpIsNotNamed(t *testing.T) {
 	})
 }
 
-// rowsWithoutTimes returns the keys of all rows but those of files, whose names are random.
+// rowsWithoutTimes returns the keys of all rows except those of files, whose names are random.
 func rowsWithoutTimes(t testing.TB, engine kv.Engine) (keys []string) {
 	t.Helper()
 	r, err := engine.Snapshot(t.Context())
@@ -300,7 +300,7 @@ func loadForever(args []string) error {
 	}
 }
 
-// Processes that are killed while they load leave nothing for longer than a day.
+// Processes killed while they load leave no rows for longer than a day.
 func TestWhatKilledLoadsHaveLeftIsRemoved(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -322,7 +322,7 @@ func TestWhatKilledLoadsHaveLeftIsRemoved(t *testing.T) {
 	}
 	require.Positive(t, most, "no kill came during a load")
 	ahead.Store(int64(25 * time.Hour))
-	testenv.Eventually(t, func() bool { // once the database has noticed that nobody is there
+	testenv.Eventually(t, func() bool { // once the database has noticed that the process has ended
 		require.NoError(t, other.Sweep(t.Context()))
 		_, notes := rowsOfLoads(t, engine)
 		left, err := other.leftovers(t.Context(), anyTime)

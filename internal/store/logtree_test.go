@@ -47,7 +47,7 @@ func (h *history) sign() {
 	}
 }
 
-// checkTree compares the tree of the log, and proves that the log goes on from each checkpoint that it had.
+// checkTree compares the tree of the log, and proves that the log continues each of its earlier checkpoints.
 func (h *history) checkTree(t tester, v *View) {
 	t.Helper()
 	if v.Sign == "" {
@@ -102,8 +102,8 @@ func TestTreeOfTheLog(t *testing.T) {
 	require.Equal(t, digestNow(t, db, "m"), h.checkpoints[len(h.checkpoints)-1].Digest)
 }
 
-// Whatever writes an entry gives the tree its leaf: what is loaded, published, and published again. (What a replica
-// passes on is in TestSignedSourceThatOffersRecordsOtherwise of package client.)
+// All writers of an entry add its leaf to the tree: loading, publishing, and republishing.
+// (TestSignedSourceThatOffersRecordsOtherwise of package client checks replicas.)
 func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := Collection{Name: "m", SP: sp, Settings: Settings{Sign: "/key"}}
@@ -133,8 +133,8 @@ func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
 	}
 }
 
-// A tree that lacks the leaves of the last entries is completed by a repair, and goes on from what was signed. Whatever
-// is published also completes it.
+// A repair completes a tree without the leaves of the last entries, and continues the signed one. A publication also
+// completes it.
 func TestTreeThatLacksLeaves(t *testing.T) {
 	was := hashesAtOnce
 	hashesAtOnce = 20
@@ -188,7 +188,7 @@ func cutTree(t *testing.T, db *DB, n uint64) {
 	}))
 }
 
-// A tree that was signed with leaves in wrong places cannot be made good: what fits the entries does not go on from it.
+// A tree that was signed with misplaced leaves cannot be repaired: one with the right leaves does not continue it.
 func TestTreeThatWasSignedWithLeavesInWrongPlaces(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collectionOf(t, db, "m", mapOf(t, 5))
@@ -221,7 +221,7 @@ func digestNow(t *testing.T, db *DB, name string) (digest string) {
 	return digest
 }
 
-// A large log gets its tree commit by commit; what is published first in an empty collection is in it.
+// A large log gets its tree commit by commit; the first publication in an empty collection is in it.
 func TestTreeOfALargeLog(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	was := hashesAtOnce
@@ -247,7 +247,7 @@ func TestTreeOfALargeLog(t *testing.T) {
 	}
 }
 
-// A store that has lost hashes of a tree says so, and signs nothing else instead.
+// A store with lost hashes of a tree reports it, and signs nothing else instead.
 func TestTreeThatIsDamaged(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collectionOf(t, db, "m", mapOf(t, 5))

@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// mayGo are the tables of which a row may be lost, or be another one, and no other row tells. Each says why.
+// mayGo are the tables with rows whose loss or change cannot be detected by other rows, with the reasons.
 var mayGo = map[byte]string{
 	keys.TableSnapshot:  "another one is taken",
 	keys.TableHeld:      "a record that is not known is fetched again",
@@ -29,7 +29,7 @@ var mayGo = map[byte]string{
 	keys.TableConsumer:  "nothing follows from what was decided outside of the store",
 }
 
-// mayDiffer are the tables of which a row that is lost is found, but not each one that is another one. Each says why.
+// mayDiffer are the tables of which the loss of a row is detected, but not each change, with the reasons.
 var mayDiffer = map[byte]string{
 	keys.TableLog:    "nothing follows from a title, a note, or the run; what the leaf of a signed log has is found",
 	keys.TableBefore: "nothing follows from a text that a record had; what names or joins is found",
@@ -67,10 +67,10 @@ func manyTables(t *testing.T) (*DB, kv.Engine) {
 	return db, engine
 }
 
-// nameTables are the tables of what is found by name.
+// nameTables are the tables of objects with names.
 var nameTables = []byte{keys.TableCollection, keys.TableSubscription, keys.TableInput}
 
-// Each single row that is lost is found, and each in which a bit is another one, or it is said why that may be.
+// Each lost row, and each changed bit of a row, is found, or the test has the reason why not.
 func TestEachLostRowIsFound(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestEachLostRowIsFound(t *testing.T) {
 		}
 		require.NoError(t, w.Commit())
 	}
-	var mark []byte // of a collection in which nothing was published yet
+	var mark []byte // of a collection without publications
 	view(t, db, "d", func(v *View) { mark = v.SourceKey().Changed(0, 0) })
 	all, names, seen := stored(t, engine), declaredTables(t), map[byte]int{}
 	for i, r := range all {
@@ -115,7 +115,7 @@ func TestEachLostRowIsFound(t *testing.T) {
 	}
 }
 
-// A source that remembers what it was is sound when it is mended, though nothing remembers the mending.
+// A source with history is sound after a repair, although the history does not have the repair.
 func TestAMendedSourceThatRemembersIsSound(t *testing.T) {
 	t.Parallel()
 	db, _ := manyTables(t)
@@ -131,8 +131,7 @@ func TestAMendedSourceThatRemembersIsSound(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// A collection or a subscription whose name is lost is not taken for one that was deleted: a check gives it its name
-// again.
+// A collection or a subscription whose name is lost is not taken for a deleted one: a check restores its name.
 func TestALostNameIsFoundAndMended(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())
@@ -171,8 +170,8 @@ func TestALostNameIsFoundAndMended(t *testing.T) {
 	}
 }
 
-// Records that are lost, or are others than were published, are told as such: nothing that follows from them is made
-// again of the rest.
+// Records that are lost, or differ from the published ones, are reported as such: no derivable row is made of the
+// remaining ones.
 func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	db, engine := manyTables(t)
@@ -223,7 +222,7 @@ func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// A field of the row of a collection or a subscription that has another name is damage: what it says would be missing.
+// A renamed field in the row of a collection or a subscription is damage, because its value would be missing.
 func TestAFieldOfAnotherNameIsDamage(t *testing.T) {
 	t.Parallel()
 	db, _ := manyTables(t)
@@ -247,8 +246,8 @@ func TestAFieldOfAnotherNameIsDamage(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// A row of a name that cannot be read is named, whichever byte of it is damaged, and the check goes on: what is wrong
-// elsewhere is found, and mended where it can be.
+// An unreadable row of a name is reported, for damage of any byte, and the check continues: it finds other damage, and
+// repairs it if possible.
 func TestACheckGoesOnBehindARowThatCannotBeRead(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -24,8 +24,8 @@ func inEngines(t *testing.T, test func(t *testing.T, engine kv.Engine)) {
 	})
 }
 
-// A process that has a store open when it is moved neither changes nor reads it any more: whoever goes on there would
-// not be heard of in the new place.
+// A process with an open store that is moved neither changes nor reads it any more: the new place would not have its
+// changes.
 func TestAStoreThatIsMovedWhileItIsOpenIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	inEngines(t, func(t *testing.T, engine kv.Engine) {
@@ -66,7 +66,7 @@ func TestAStoreThatIsMovedWhileItIsOpenIsOfNoUse(t *testing.T) {
 	})
 }
 
-// A store that was opened while there was nothing in it is of no use while another process fills it.
+// A store that was opened while it was empty can no longer be used when another process fills it.
 func TestAStoreThatIsFilledWhileItIsOpenIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	engine := memory.New()

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// A topic that has changed very often is read as of any commit, changed again, and pruned to a few commits; what that
-// takes is logged. A million commits:
+// A topic with very many changes is read as of any commit, changed again, and pruned to a few commits; the durations
+// are logged. A million commits:
 //
 //	go test ./internal/store -run TestATopicThatHasChangedVeryOften -v -timeout 1h -args -rounds 1000000
 func TestATopicThatHasChangedVeryOften(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What was made for nothing is removed, and nothing else.
+// Unused data are removed, and no others.
 func TestDiscardRemovesWhatWasMadeForNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(t *testing.T, dir string)
@@ -132,7 +132,7 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	}
 }
 
-// An index that was made by other rules, or that was left behind by a program without it, is made again.
+// An index made by other rules, or marked as outdated by a program without it, is made again.
 func TestIndexesAreMadeAgain(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 20)
@@ -152,8 +152,8 @@ func TestIndexesAreMadeAgain(t *testing.T) {
 	}
 }
 
-// A program without an index that the data have leaves that as it is, and says with its first change of records that it
-// is left behind. So a program with the index makes it again when it opens the store.
+// A program without an index of the data does not change it, and marks it as outdated with its first change of records.
+// So a program with the index makes it again when it opens the store.
 func TestAProgramWithoutAnIndexLeavesItBehind(t *testing.T) {
 	for name, change := range map[string]func(*DB){
 		"a change":                   func(db *DB) { publish(t, db, "m", rename(3, 9, "second")) },
@@ -269,7 +269,7 @@ func TestAFolderWithoutPermissionIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrPermission)
 }
 
-// Closing waits for those who read and write; who comes later gets an error.
+// Closing waits for running reads and writes; later ones get an error.
 func TestClosingWaitsForReaders(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3000)
@@ -363,7 +363,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, tired)
 }
 
-// Sizes say what is on disk, of records and of snapshots.
+// Sizes are those on disk, of records and of snapshots.
 func TestSizesFollowWhatIsKept(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -378,7 +378,7 @@ func TestSizesFollowWhatIsKept(t *testing.T) {
 	full, err := db.Sizes()
 	require.NoError(t, err)
 	require.Equal(t, s.Size, full.Snapshots)
-	// Badger packs what it moves out of memory; its logs are as they were written.
+	// Badger compresses tables, but not its logs.
 	require.Greater(t, full.Records, empty.Records+int64(1<<20))
 	require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	gone, err := db.Sizes()
@@ -386,8 +386,7 @@ func TestSizesFollowWhatIsKept(t *testing.T) {
 	require.Zero(t, gone.Snapshots)
 }
 
-// Closing lets what is under way end; what begins later is refused. A deletion
-// goes on to its end, or does not begin.
+// Closing waits for running operations; later ones are refused. A deletion is completed, or does not begin.
 func TestClosingWaitsForDeletions(t *testing.T) {
 	t.Parallel()
 	for turn := range 10 {

@@ -25,7 +25,7 @@ type publisher struct {
 	rows   *txn.DB
 	leases *leases.Leases
 	*openings
-	again int // how often another history has begun
+	again int // number of new histories
 }
 
 // startPublisher starts a process. silence is 0 where it has the store alone.
@@ -81,7 +81,7 @@ func TestOpeningsThatAreKept(t *testing.T) {
 	})
 }
 
-// In a store that processes share, an opening is a history of it: a process that comes to others that live begins none.
+// In a store shared by processes, an opening is a history of it: a process that joins running ones begins none.
 func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
@@ -109,8 +109,8 @@ func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 	})
 }
 
-// Between the opening that a process begins and the first job that it does, others that start see no job held: they
-// wait for it. A process that is alone again soon after it began waits as long as it would for a dead one.
+// Between the opening that a process begins and its first job, other starting processes see no held job: they wait for
+// it. A process that is alone again soon after it began waits as long as for a dead one.
 func TestOpeningsOfProcessesThatStartTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
@@ -142,7 +142,7 @@ func TestOpeningsOfProcessesThatStartTogether(t *testing.T) {
 	})
 }
 
-// restored is an engine whose database can be put back, and that says which history it has.
+// restored is an engine whose database can be restored, with an identifier of its history.
 type restored struct {
 	kv.Engine
 	history string
@@ -164,9 +164,8 @@ type dated struct{ kv.Reader }
 
 func (dated) At() time.Time { return time.Now() }
 
-// Another history of the database is seen while it is open: by what the database says, and where versions go back.
-// Followers see an opening that they do not know, and each process writes under another number from then on. A copy
-// that lags behind is no history of its own.
+// Another history of an open database is detected: by its identifier, and by versions that go back. Followers see an
+// unknown opening, and each process writes under another number from then on. A lagging copy is no history of its own.
 func TestAnotherHistoryOfADatabaseThatIsOpen(t *testing.T) {
 	testenv.SkipUnderRace(t) // the database is put back while all processes stand still, which the detector does not see
 	synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Whatever is published, deleted, snapshotted, resized and pruned, in whatever
-// order: the log loses whole documents that need not be kept, and nothing else.
+// After any publications, deletions, snapshots, changes of size and pruning, in any order, the log loses exactly the
+// whole documents that need not be kept.
 func TestRetentionKeepsWhatItMust(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestNothingIsPrunedWithoutNeed(t *testing.T) {
 	require.Zero(t, prune(t, db, "none", Retention{Entries: 1, For: 1}))
 }
 
-// What stayed for the sake of a live topic goes with the topic's next entry.
+// An entry kept for a live topic is removed after the topic's next entry.
 func TestLastEntriesGoWhenTheyAreSuperseded(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -176,8 +176,8 @@ func TestLastEntriesGoWhenTheyAreSuperseded(t *testing.T) {
 	require.Equal(t, publish(t, db, "m", rename(0, 1, "again")).Head, uint64(len(h.log))+1, "the topic may come back")
 }
 
-// An entry that closes the key of a topic which goes on under another is no current
-// fragment: it loses its fragment like a tombstone, and stays like one.
+// An entry that closes the key of a topic with a new key is no current fragment: it loses its fragment like a
+// tombstone, and is kept like one.
 func TestClosingEntriesArePruned(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
@@ -203,8 +203,8 @@ func TestClosingEntriesArePruned(t *testing.T) {
 	require.Equal(t, []int{int(c.Head) + 2 + 110 - 100 + 4, 5}, rowCounts(t, db, c.Number, "ek"))
 }
 
-// Pruning that is stopped between two commits leaves a log that is whole behind
-// its horizon, and goes on where it stopped.
+// Pruning that is stopped between two commits leaves a log that is whole after its horizon, and continues where it
+// stopped.
 func TestPruningThatIsStoppedGoesOn(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -325,12 +325,12 @@ func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	return counts
 }
 
-// history is what tests know of a log: every entry there ever was.
+// history is a model of a log with all entries.
 type history struct {
 	log      []Entry
 	cut      cut
 	horizon  uint64
-	snapshot uint64 // the sequence of the newest, where there is one
+	snapshot uint64 // the sequence of the newest, if there is one
 	taken    bool
 
 	leaves      [][]byte // of the tree
@@ -348,13 +348,12 @@ func (h *history) read(t tester, v *View) {
 	h.cut.growTo(v.Head)
 }
 
-// prune moves the horizon as retention asks: over the documents at the beginning
-// that have nothing to keep.
+// prune moves the horizon by the retention: over the first documents without entries to keep.
 func (h *history) prune(keep Retention, now time.Time) {
 	needless := func(e *Entry) bool {
 		many := keep.Entries > 0 && e.Seq+keep.Entries <= uint64(len(h.log))
 		old := keep.For > 0 && e.Updated.Before(now.Add(-keep.For))
-		return (many || old) && h.taken && e.Seq < h.snapshot // whose last entry stays
+		return (many || old) && h.taken && e.Seq < h.snapshot // its last entry is kept
 	}
 	for _, d := range h.cut.documents[:len(h.cut.documents)-1] {
 		last := d.first + d.size - 1
@@ -374,8 +373,8 @@ func (h *history) last() map[fragment.Ref]*Entry {
 	return last
 }
 
-// checkRecords goes through the documents of the records, from the open one back: they
-// have all that is not pruned, and of what is the last entry of each key.
+// checkRecords checks the documents of the records, from the open one back: they have all entries that are not pruned,
+// and of the others the last one of each key.
 func (h *history) checkRecords(t tester, v *View, same func(want, got Entry)) {
 	t.Helper()
 	var want []Entry

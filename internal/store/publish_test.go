@@ -177,8 +177,7 @@ func TestIdentifiersMoveInOneChange(t *testing.T) {
 	}
 }
 
-// A decision sees the state that its change is applied to: of many writers none
-// overwrites what another has written.
+// A decision sees the state to which its change is applied: no writer overwrites the changes of another one.
 func TestWritersWaitForEachOther(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 0)
@@ -235,8 +234,8 @@ func TestAViewIsStable(t *testing.T) {
 	})
 }
 
-// A preview does all that publishing does but for the commit, and what it has read
-// and made does not show in what is published next.
+// A preview does the same as publishing, without the commit, and its reads and changes do not affect the next
+// publication.
 func TestPreviewChangesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	before := collection(t, db, "m", 4)
@@ -255,7 +254,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 	require.Equal(t, recordsOf(t, db, "m"), recordsOf(t, reopen(t, db), "m"))
 }
 
-// The snapshot of a collection that was empty goes with what it was of.
+// The snapshot of the empty collection is removed with that state.
 func TestFillingLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	nothing, err := fragment.NewMap(tmdm.New(), sp)
@@ -321,7 +320,7 @@ func TestFillCollection(t *testing.T) {
 	onlyOf(t, db, filled)
 }
 
-// Of a collection that could not be created nothing is left, whenever it failed.
+// A failed creation of a collection, at any point, leaves no rows.
 func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	src := mapOf(t, 50)
@@ -343,8 +342,7 @@ func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
 	})
 }
 
-// onlyOf checks that nothing is kept under other numbers than that of a collection,
-// neither of a map that was replaced nor of attempts that failed.
+// onlyOf checks that all rows have the numbers of a collection: none of a replaced map or of failed attempts remain.
 func onlyOf(t *testing.T, db *DB, c *Collection) {
 	t.Helper()
 	require.NoError(t, db.rows.View(t.Context(), func(rows *txn.Tx) error {
@@ -370,7 +368,7 @@ func (l *lastTopics) Topics() iter.Seq2[*fragment.Topic, error] {
 	return l.Source.Topics()
 }
 
-// Entries say who made the change, and why; those that the store publishes by itself say nothing.
+// Entries have the author and the note of the change; those that the store publishes by itself have none.
 func TestEntriesBearAuthorAndNote(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, &merge.Memory{}, nil)
@@ -402,8 +400,8 @@ func TestEntriesBearAuthorAndNote(t *testing.T) {
 	})
 }
 
-// A collection that an extension owns is published by that alone, also where nobody knows the extension. It can be read
-// and deleted.
+// A collection of an extension is published only by that, even if the program does not have the extension. It can be
+// read and deleted.
 func TestAnOwnedCollectionIsPublishedByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, tick())

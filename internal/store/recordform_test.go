@@ -33,8 +33,8 @@ func long(i int) tmdm.Locator {
 	return tmdm.Locator(fmt.Sprint("http://long/", strings.Repeat("long-", 200), i))
 }
 
-// withHubs adds to a map a class with instances that come and go, and a hub that is whole too large:
-// its associations stay, but for their item identifiers, and the players gain identifiers.
+// withHubs adds to a map a class with varying instances, and a hub that is too large as a whole: its associations keep
+// all but their item identifiers, and the players gain identifiers.
 func withHubs(t *testing.T, m *fragment.Map, prior fragment.Source, random *rand.Rand, turn int) *fragment.Map {
 	tm := m.TopicMap()
 	class, hub := tm.CreateTopicBySubjectIdentifier("http://class"), tm.CreateTopicBySubjectIdentifier("http://hub")
@@ -61,9 +61,8 @@ func withHubs(t *testing.T, m *fragment.Map, prior fragment.Source, random *rand
 	return next
 }
 
-// The bytes of a record change when an entry for it is published, and not else: whatever instances
-// come and go, and whatever else changes of the topics that are mentioned. They say what the topic is, and nothing of
-// its instances.
+// The bytes of a record change exactly when an entry for it is published: not with its instances, nor with other
+// changes of the mentioned topics. They describe the topic without its instances.
 func TestRecordsChangeOnlyWithTheirEntries(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -150,8 +149,7 @@ func setOmitInstances(t testing.TB, db *DB, name string, omit bool) {
 	set(t, db, name, func(s *Settings) { s.OmitInstances = omit })
 }
 
-// The fragment of a class is without its instances where these are to be
-// omitted; theirs have the class.
+// The fragment of a class has no instances if they are to be omitted; theirs have the class.
 func TestFragmentsOfClassesWithoutInstances(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	build := func(name string) *fragment.Map {
@@ -186,8 +184,7 @@ func TestFragmentsOfClassesWithoutInstances(t *testing.T) {
 	}
 }
 
-// A client that applies fragments without instances, and some with them, ends
-// with the map, wherever it has begun.
+// A client that applies fragments without instances, and some with them, gets the map, from any beginning.
 func TestFragmentsWithoutInstancesLeadToTheMap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

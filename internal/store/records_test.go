@@ -55,7 +55,7 @@ func meanwhile(ctx context.Context, do func(commits int)) context.Context {
 	}}
 }
 
-// The forms of a record are those in force at its last entry, whatever comes after it.
+// The forms of a record are those in force at its last entry, after any later changes.
 func TestRecordsAreOfferedAsAtTheirLastEntry(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3) // entries 1 to 4
@@ -89,8 +89,8 @@ func TestRecordsAreOfferedAsAtTheirLastEntry(t *testing.T) {
 	checkOffered(t, db, Forms[:], 4)
 }
 
-// What is published again says what the entry before said, byte for byte; what is
-// deleted, and what is offered as it ought to be, is not.
+// A republished record has the bytes of the entry before; deleted records, and those with the right formats, are not
+// republished.
 func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())
@@ -133,8 +133,7 @@ func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 	checkOffered(t, db, onlyNew, 250)
 }
 
-// The offer changes between two commits, and what was published again already must be
-// once more.
+// The offer changes between two commits, and republished records must be republished again.
 func TestOfferThatChangesWhileRecordsArePublishedAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -145,7 +144,7 @@ func TestOfferThatChangesWhileRecordsArePublishedAgain(t *testing.T) {
 		switch commits {
 		case 1:
 			offer(t, db, onlyOld)
-		case 3: // and back, and between the two one of those behind changes
+		case 3: // and back, with a change of a later record in between
 			publish(t, db, "m", rename(0, 500, "old only"))
 			offer(t, db, onlyNew)
 			offer(t, db, onlyOld)
@@ -157,7 +156,7 @@ func TestOfferThatChangesWhileRecordsArePublishedAgain(t *testing.T) {
 	checkOffered(t, db, onlyNew, 501)
 }
 
-// The collection is another one when the job goes on: it has nothing to do with that.
+// The collection is replaced before the job continues: the job does not change the new one.
 func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) {
 	t.Parallel()
 	for _, restated := range []bool{false, true} {
@@ -187,8 +186,7 @@ func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) 
 	}
 }
 
-// Whatever changes, in whatever order, and however often the job is stopped: once it
-// has come to its end, all records are offered as they ought to be.
+// After any changes, in any order, and any interruptions of the job, its end leaves all records with the right formats.
 func TestRandomOffers(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -205,7 +203,7 @@ func TestRandomOffers(t *testing.T) {
 		case 2:
 			from := random.IntN(topics)
 			publish(t, db, "m", rename(from, min(from+300, topics), fmt.Sprint("name ", turn)))
-		case 3: // one commit of the job, and something else before the next
+		case 3: // one commit of the job, and another change before the next
 			_, err := db.OfferRecordsAnew(&counted{Context: t.Context(), at: 2}, "m")
 			if err != nil {
 				require.ErrorIs(t, err, context.Canceled)
@@ -253,8 +251,7 @@ func restateOnce(dir string) error {
 	})
 }
 
-// A process that is killed while it publishes records again has done whole commits, and
-// the next goes on with what is left.
+// A process killed while it republishes records has made whole commits, and the next one continues.
 func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
@@ -339,8 +336,7 @@ func TestRecordEntriesOfAnyDocument(t *testing.T) {
 	require.Equal(t, found{100, 9}, list[9])
 }
 
-// A record that ends and begins again is one record, and an entry in a document of its own
-// history.
+// A record that ends and begins again is one record, and an entry in a document of its own history.
 func TestRecordsThatComeBack(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3)

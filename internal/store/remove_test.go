@@ -36,8 +36,7 @@ func folders(t testing.TB, db *DB) []string {
 // collectionTables are all tables that have rows of collections.
 const collectionTables = keys.SourceTables + "efksc"
 
-// checkOnly checks that nothing is there but one collection, with the rows that
-// it had.
+// checkOnly checks that only one collection exists, with its earlier rows.
 func checkOnly(t testing.TB, db *DB, c *Collection, rowsBefore int) {
 	t.Helper()
 	require.Equal(t, rowsBefore, rows(t, db, collectionTables), "nothing stays behind in a table")
@@ -92,7 +91,7 @@ func TestACheckMayForbidToDelete(t *testing.T) {
 	require.Zero(t, rows(t, db, collectionTables))
 }
 
-// A reader goes on seeing what it began to read; only files may go.
+// A reader still sees the state that it began to read; only files may be removed.
 func TestReadersOutliveACollection(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	h := pruneable(t, db, "m", 100)
@@ -120,8 +119,8 @@ func TestReadersOutliveACollection(t *testing.T) {
 	view(t, db, "m", func(v *View) { require.Equal(t, 6, v.Topics) })
 }
 
-// A collection that goes while a snapshot of it is taken takes the snapshot
-// along, whether it is created anew or not, and wherever the snapshot stands.
+// Deleting a collection while a snapshot of it is taken removes the snapshot, whether the collection is created again
+// or not, and for any place of the snapshot.
 func TestDeletingDuringASnapshot(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())
@@ -163,7 +162,7 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 		successor := collection(t, db, "successor", 10)
 		var taken error
 		var taking sync.WaitGroup
-		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // whoever lists waits for it
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // the listing waits for this update
 			taking.Go(func() { _, taken = db.TakeSnapshot(t.Context(), "m", 3) })
 			testenv.Eventually(t, func() bool {
 				files := snapshotFiles(t, db)
@@ -187,7 +186,7 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 	}
 }
 
-// Whatever others do meanwhile, they succeed or find nothing, and nothing stays.
+// Concurrent operations succeed or find no collection, and no rows remain.
 func TestDeletingWhileOthersUseIt(t *testing.T) {
 	t.Parallel()
 	db := openUnsynced(t, t.TempDir())
@@ -246,8 +245,7 @@ func TestDeletingWhileOthersUseIt(t *testing.T) {
 	checkOnly(t, db, other, before)
 }
 
-// What a process that was killed has left of a deleted collection, whichever
-// part, goes when the database is opened.
+// Opening the database removes any remains of a deletion by a killed process.
 func TestOpeningFinishesADeletion(t *testing.T) {
 	t.Parallel()
 	for _, left := range []string{"", "e", "f", "k", "s", "tilan", collectionTables} {

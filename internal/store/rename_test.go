@@ -20,7 +20,7 @@ func renamed(t testing.TB, db *DB, name, to string) *Collection {
 	return c
 }
 
-// leadsTo checks what a name leads to that no collection has.
+// leadsTo checks the target of a name without a collection.
 func leadsTo(t testing.TB, db *DB, name, to string) {
 	t.Helper()
 	var former *FormerError
@@ -125,7 +125,7 @@ func (r renaming) Create(ctx context.Context, name string) (files.Writer, error)
 	return r.Store.Create(ctx, name)
 }
 
-// A snapshot that is under way while its collection is renamed is not listed, and takes none away that are.
+// A snapshot taken during a renaming of its collection is not listed, and removes no listed one.
 func TestASnapshotUnderWayWhileACollectionIsRenamed(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())

@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// onOpen is a task that opens the database, says a line then and at the beginning
-// of each commit, does something and waits to be killed.
+// onOpen is a task that opens the database, prints a line then and at the beginning of each commit, calls do and waits
+// to be killed.
 func onOpen(dir string, do func(*DB) error) error {
 	db, err := Open(context.Background(), testOptions(dir))
 	if err != nil {
@@ -96,8 +96,7 @@ func killOften(t *testing.T, task, template string, check func(*DB)) {
 	t.Logf("%d kills, %d commits, %d tables with rows that were left", n, commits, swept.n.Load())
 }
 
-// Pruning that is killed, between two commits or within one, has moved the
-// horizon by whole batches, and goes on.
+// Pruning that is killed, between two commits or within one, has moved the horizon by whole batches, and continues.
 func TestPruningKilledAtAnyInstant(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
@@ -197,8 +196,7 @@ func crowd(n int) *merge.Memory {
 	return m
 }
 
-// checkWhole checks that each collection has all rows and files that it must
-// have, and that there are no others.
+// checkWhole checks that each collection has all its rows and files, and that there are no others.
 func checkWhole(t *testing.T, db *DB) {
 	t.Helper()
 	list, err := db.Collections(t.Context())
@@ -245,8 +243,8 @@ func checkWhole(t *testing.T, db *DB) {
 	}
 }
 
-// A process that publishes, prunes, deletes and creates, killed at any instant,
-// leaves collections that are whole, and nothing else.
+// A process that publishes, prunes, deletes and creates, killed at any instant, leaves whole collections, and no other
+// rows.
 func TestRetentionKilledAtAnyInstant(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// clocked is a store whose clock the test sets, with a subscription that is loaded.
+// clocked is a store whose clock the test sets, with a loaded subscription.
 type clocked struct {
 	*DB
 	*testing.T
@@ -61,7 +61,7 @@ func (c *clocked) samples() []Sample {
 	return all
 }
 
-// rows returns how many there are of samples.
+// rows returns the number of rows of samples.
 func (c *clocked) rows() (n int) {
 	c.Helper()
 	require.NoError(c, c.DB.rows.View(c.Context(), func(tx *txn.Tx) error {
@@ -118,7 +118,7 @@ func TestSamplesOfRounds(t *testing.T) {
 	assert.Equal(t, 7, c.samples()[4].Applied)
 }
 
-// There are never more samples than those of a day, whatever the clock does, and none after the subscription has ended.
+// There are at most the samples of a day, for any clock, and none after the subscription has ended.
 func TestSamplesAreBounded(t *testing.T) {
 	c := openClocked(t)
 	c.load()

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What a program keeps of extensions that it does not have is byte for byte the same, whatever else it changes.
+// The settings of missing extensions are kept, byte for byte, during any other changes.
 func TestSettingsOfMissingExtensionsAreKept(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3)
@@ -84,7 +84,7 @@ func TestSettingsThatBind(t *testing.T) {
 	}
 }
 
-// A replica is published as its origin is: settings that decide on that are refused, those that it shows are not.
+// A replica is published as its origin is: settings that affect this are refused, and display settings are not.
 func TestSettingsOfReplicas(t *testing.T) {
 	offered := Setting{Extension: "other", Name: "offered", Default: true, Publishes: true}
 	size := Setting{Extension: "other", Name: "size", Default: 0}

@@ -48,7 +48,7 @@ type late struct {
 	ctx    context.Context
 }
 
-// Narrow has the commit depend on all of the state: others change none of it.
+// Narrow makes the commit depend on the whole state, which others do not change.
 func (l *late) Narrow(kv.Reader, []uint32) error { return nil }
 
 func (l *late) Commit() error {
@@ -69,8 +69,8 @@ func (l *late) Commit() error {
 	return l.Writer.Commit()
 }
 
-// What an update decides on a state that is not the present one any more leaves nothing behind: all
-// returns what it does where nobody else commits, and the same rows are there.
+// An update based on an outdated state has no effect: with retries, everyUpdate returns the same, and writes the same
+// rows, as without other commits.
 func TestUpdatesMayBeTriedAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestUpdatesMayBeTriedAgain(t *testing.T) {
 	require.Greater(t, tried.tries, 30)
 }
 
-// everyUpdate makes changes of each kind, and returns what they return, and the keys of all rows.
+// everyUpdate makes changes of each kind, and returns their results, and the keys of all rows.
 func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	returns := func(values ...any) {
 		t.Helper()
@@ -119,7 +119,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	returns(db.DeleteCollection(ctx, "another", "no use"))
 
 	subscribe(t, db, "s", mapOf(t, 10))
-	for i := range 2 { // the first is replaced before anybody has seen it
+	for i := range 2 { // the first is replaced before it is read
 		returns(db.StageSource(ctx, "s", fragment.Records(mapOf(t, 5+i)), Mark{}, nil))
 	}
 	returns(db.SwitchSource(ctx, "s", staged(t, db), "for a test"))
@@ -170,7 +170,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	return returned, keys
 }
 
-// storedFiles returns what there is of the files of snapshots, wherever they are.
+// storedFiles returns the files of snapshots, in any place.
 func storedFiles(t testing.TB, db *DB) []files.Info {
 	t.Helper()
 	all, err := files.All(t.Context(), db.Files(), files.Snapshots+"/")
@@ -184,8 +184,8 @@ func requireWhole(t *testing.T, db *DB) {
 	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Errorf("%+v", f) }, func(string) {}))
 }
 
-// Two stores over one engine: what one has committed the other shows at once, nothing that is
-// acknowledged is lost, and in the end all invariants hold.
+// Two stores over one engine: a commit of one is visible in the other at once, no acknowledged change is lost, and in
+// the end all invariants hold.
 func TestTwoStoresShareAnEngine(t *testing.T) {
 	engine, dir := memory.New(), t.TempDir()
 	stores := []*DB{openOverEngine(t, dir, engine), openOverEngine(t, dir, engine)}
@@ -217,10 +217,10 @@ func TestTwoStoresShareAnEngine(t *testing.T) {
 		requireWhole(t, db)
 		require.NoError(t, db.Close())
 	}
-	requireWhole(t, openOverEngine(t, dir, engine)) // which none of them has closed
+	requireWhole(t, openOverEngine(t, dir, engine)) // none of them has closed it
 }
 
-// changeShared adds a topic through one store, and looks for it through the other.
+// changeShared adds a topic through one store, and reads it through the other.
 func changeShared(t *testing.T, through, other *DB, rng *rand.Rand, number, round int) error {
 	ctx, topic := t.Context(), named(ref(number), fmt.Sprint(number))
 	c, err := through.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// since collects what View.Since yields until an error.
+// since collects the entries of View.Since until an error.
 func since(v *View, at time.Time, after uint64) (list []Entry, err error) {
 	for e, err := range v.Since(at, after) {
 		if err != nil {
@@ -37,7 +37,7 @@ func naiveSince(log []Entry, at time.Time, after uint64) (list []Entry) {
 	return list
 }
 
-// checkSince compares at times on, before and behind those of entries.
+// checkSince compares at times on, before and after those of entries.
 func checkSince(t tester, rng *rand.Rand, v *View, log []Entry) (gone int) {
 	t.Helper()
 	times := []time.Time{{}, v.Created, v.HorizonTime, v.HorizonTime.Add(1), v.Updated, v.Updated.Add(1), v.Updated.Add(time.Hour)}
@@ -62,8 +62,8 @@ func checkSince(t tester, rng *rand.Rand, v *View, log []Entry) (gone int) {
 	return gone
 }
 
-// Over random histories, Since yields what a walk over all entries finds: of each
-// topic the last, as long as nothing since then is pruned.
+// Over random histories, Since yields the same as a walk over all entries: the last one of each topic, unless an entry
+// since then is pruned.
 func TestSinceIsTheLastOfEachTopic(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestSinceIsTheLastOfEachTopic(t *testing.T) {
 	require.Greater(t, gone, 100, "times before the horizon are tried")
 }
 
-// A reader may stop at any entry and go on behind it.
+// A reader may stop at any entry and continue after it.
 func TestSinceByPages(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 20)

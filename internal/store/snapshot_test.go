@@ -257,7 +257,7 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A snapshot shows the moment when it began, though publishing goes on.
+// A snapshot has the state at its beginning, while publishing continues.
 func TestPublishingGoesOnDuringASnapshot(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 100)
@@ -279,8 +279,8 @@ func TestPublishingGoesOnDuringASnapshot(t *testing.T) {
 	require.Equal(t, c.Head+100, takeSnapshot(t, db, "m", 3).Seq)
 }
 
-// Snapshots that are taken at once do not come in each other's way: what is
-// returned is listed, and what is listed has its files, and no others are there.
+// Concurrent snapshots do not affect each other: a returned one is listed, a listed one has its files, and there are no
+// others.
 func TestSnapshotsTakenAtOnce(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 500)
@@ -303,7 +303,7 @@ func TestSnapshotsTakenAtOnce(t *testing.T) {
 	}
 }
 
-// A snapshot that is overtaken by newer ones gives way to them.
+// A snapshot that is finished after newer ones is removed.
 func TestASnapshotThatIsOvertaken(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 100)

@@ -25,17 +25,16 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// fewInstances is how many rows of a class are passed over one by one, and elsewhere the first
-// byte of the row of an association that names the player with the record: see package records.
+// fewInstances is the number of rows of a class that are skipped one by one; the other is the first byte of an
+// association's row with the player that has the record: see package records.
 const (
 	fewInstances = 100
 	elsewhere    = 1
 )
 
-// hubs is a map with pairs, and with what random edits seldom make: a class of more instances than
-// are passed over one by one, which plays another role as well, associations of
-// many players, a topic that is its own class, and topics of several identifiers
-// or none.
+// hubs is a map with pairs, and with rare results of random edits: a class with more instances than are skipped one by
+// one, which plays another role as well, associations of many players, a topic that is its own class, and topics of
+// several identifiers or none.
 func hubs(t testing.TB) *tmdm.TopicMap {
 	tm := tmdm.New()
 	topic := func(si string) *tmdm.Topic { return tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si)) }
@@ -67,13 +66,12 @@ func hubs(t testing.TB) *tmdm.TopicMap {
 	return tm
 }
 
-// oneByOne hides what a source can do besides: it is asked for each topic.
+// oneByOne hides other interfaces of a source: it is read topic by topic.
 type oneByOne struct{ fragment.Source }
 
-// A map is compared with what is stored in one go. That comes to the same names and
-// to the same change as asking the store topic by topic, and as asking memory: in
-// a view, in an update that has written something already, and where records are
-// missing to which others refer.
+// A map is compared with the stored one in one pass. This has the same names and the same change as reading the store
+// topic by topic, and as reading memory: in a view, in an update with earlier writes, and with missing records to which
+// others refer.
 func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -116,7 +114,7 @@ func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
 		collection(t, db, "m", 0)
 		require.NoError(t, want.Load(mapOf(t, 0)))
 		for version := range versions {
-			if version == 1 { // what it was assigned is then no TopicSI, but it keeps it
+			if version == 1 { // the assigned identifier is then no TopicSI, but is kept
 				known, assigned := editor.Map.TopicBySubjectIdentifier("http://example.org/one/1"), editor.Map.ConstructByItemIdentifier(sp+"#i1")
 				if assigned, ok := assigned.(*tmdm.Topic); ok && known != nil {
 					require.NoError(t, known.Merge(assigned))
@@ -196,7 +194,7 @@ func byPart(t testing.TB, src fragment.Source) (players, others []*fragment.Topi
 	return players, others
 }
 
-// Players come with all that belongs to them, whoever is passed over in between.
+// Players are returned with all their data, if others are skipped in between.
 func TestTheWalkPassesOverWhatNobodyAsksFor(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	next, err := fragment.NameTopics(t.Context(), hubs(t), sp, nil)
@@ -216,7 +214,7 @@ func TestTheWalkPassesOverWhatNobodyAsksFor(t *testing.T) {
 	})
 }
 
-// Associations of some types are those among all of a topic, and no more than a number of these is looked at.
+// Associations of some types are selected among all of a topic, and at most a number of these is read.
 func TestAssociationsOfSomeTypes(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	next, err := fragment.NameTopics(t.Context(), hubs(t), sp, nil)
@@ -270,8 +268,7 @@ func TestAssociationsOfSomeTypes(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// walkedEvery walks through the associations of some of the topics, and says how
-// many there are.
+// walkedEvery walks through the associations of some of the topics, and returns their number.
 func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.Source, every int) (read int) {
 	for i, topic := range topicsOf(t, src) {
 		if i%every != 0 {
@@ -347,11 +344,10 @@ func mustDiffStored(t testing.TB, db *DB, next *fragment.Map) (change *fragment.
 	return change
 }
 
-// document is what tests know of a document of the fragments feed.
+// document is a model of a document of the fragments feed.
 type document struct{ first, size uint64 }
 
-// cut is the naive list of documents: one is added when there is an entry for
-// it, with the size that holds then.
+// cut is the naive list of documents: one is added when there is an entry for it, with the present size.
 type cut struct {
 	documents []document
 	size      uint64
@@ -388,8 +384,8 @@ func (c *cut) check(t tester, got *Collection) {
 	require.Equal(t, document{last.first + last.size, c.size}, document{first, size}, "the next has the size that is set")
 }
 
-// However the size changes between entries: each entry is in one document, the
-// documents are contiguous, and the boundaries of those that there are stay.
+// After any changes of the size between entries, each entry is in one document, the documents are contiguous, and
+// existing boundaries do not change.
 func TestDocumentsKeepTheirBoundaries(t *testing.T) {
 	t.Parallel()
 	testenv.Check(t, 25, 100, func(t *rapid.T) {

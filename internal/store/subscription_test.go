@@ -98,8 +98,7 @@ func TestASubscriptionWithoutAState(t *testing.T) {
 	require.Equal(t, 1, read())
 }
 
-// Readers see the old generation until the switch, and the new one after it;
-// then the old rows are gone.
+// Readers see the old generation until the switch, and the new one after it; then the old rows are removed.
 func TestACleanReplacementIsASwitch(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
@@ -128,7 +127,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 
 	applyRename(t, db, "s", 0, 1000, "caught up")
 	require.Equal(t, map[string]int{"old": 5}, names())
-	db = reopen(t, db) // what is staged is taken on
+	db = reopen(t, db) // the staged generation is continued
 	applyRename(t, db, "s", 1000, 1500, "caught up")
 	require.Equal(t, map[string]int{"old": 5}, names())
 	s = subscription(t, db, "s")
@@ -162,7 +161,7 @@ func TestStagingAgainDropsWhatWasStaged(t *testing.T) {
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) { require.Len(t, topicsOf(t, src), 6) })
 }
 
-// A load that fails or is interrupted leaves nothing, and the state as it was.
+// A failed or interrupted load leaves no rows, and does not change the state.
 func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
@@ -299,7 +298,7 @@ func TestSourcesAreReadAsOfOneMoment(t *testing.T) {
 	group.Wait()
 }
 
-// TestFormerRowsOfSubscriptionsAreRead reads what was asked of a subscription, as former versions have written it.
+// TestFormerRowsOfSubscriptionsAreRead reads options of a subscription as written by former versions.
 func TestFormerRowsOfSubscriptionsAreRead(t *testing.T) {
 	var s Subscription
 	require.NoError(t, json.Unmarshal([]byte(`{"Name":"egov","Format":"xtm1","TokenFile":"/t","AcceptMoves":true,`+

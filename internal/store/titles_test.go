@@ -113,8 +113,8 @@ func TestTitlesAreInTheLanguageOfTheMap(t *testing.T) {
 	assert.ErrorContains(t, err, `language (--language): "English!" is no language tag: give one of BCP 47, such as en or pt-BR`)
 }
 
-// A map that has no language yet gets that of a commit which writes at least half of as many topics as it has. What it
-// has then, or what its owner has chosen, no commit changes.
+// A map without a language gets that of a commit that writes at least half as many topics as it has. Later commits do
+// not change this language, or one chosen by the owner.
 func TestALanguageIsFoundInLaterVersions(t *testing.T) {
 	db := openAt(t, tick())
 	write := func(name string, topics ...*fragment.Topic) string {
@@ -139,7 +139,7 @@ func TestALanguageIsFoundInLaterVersions(t *testing.T) {
 	assert.Equal(t, "fr", write("chosen", labelled(0, "zero", "null"), labelled(2, "", "zwei")))
 }
 
-// A topic without names is called by its labels that are resources, also where nothing has a language.
+// The title of a topic without names is its label that is a resource, also without any language.
 func TestTitlesAreLabelsThatAreResources(t *testing.T) {
 	const subject, object = "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject", "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
 	topic := func(si fragment.Ref, text string) *fragment.Topic {
@@ -186,7 +186,7 @@ func TestTitlesAreLabelsThatAreResources(t *testing.T) {
 	}))
 }
 
-// What a feed calls a topic without a name is none in a replica, however long it is; a name is taken as it is.
+// The title of a nameless topic in a feed is no name in a replica, for any length; a name is used unchanged.
 func TestReplicasTakeNoLabelForAName(t *testing.T) {
 	db := openAt(t, tick())
 	src := &merge.Memory{}
@@ -221,8 +221,8 @@ func TestReplicasTakeNoLabelForAName(t *testing.T) {
 	assert.Equal(t, 1, named)
 }
 
-// BenchmarkTitles compares what an entry of the first version takes to read in a map of topics with names and in one
-// whose topics have labels that are resources. These have entries, too, which cost less.
+// BenchmarkTitles compares the cost of reading a first entry in a map of topics with names and in one whose topics have
+// labels that are resources. These have entries, too, which cost less.
 func BenchmarkTitles(b *testing.B) {
 	db, n := openAt(b, time.Now), MapSize()
 	names, labels := network(b, n), network(b, n)

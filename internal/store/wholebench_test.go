@@ -27,14 +27,12 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// BenchmarkApply measures how many fragments per second a client fetches from a
-// server on the loopback interface and applies, in durable commits. Client and
-// server share the process and its processors. It is compared with a Badger database
-// of the same content and options that is made to read the same keys and to write the
-// same rows, in as many transactions: "×raw" is how many fragments per second beside
-// that, by the clock, where the one waits for the other, and "×cpu-of-raw" is the
-// processor time of both ends beside that of the database alone. State digests are kept in every other round:
-// "×cpu-without-digests" is the processor time of these rounds beside that of the others.
+// BenchmarkApply measures the fragments per second that a client fetches from a server on the loopback interface and
+// applies, in durable commits. Client and server share the process and its processors. The reference is a Badger
+// database of the same content and options that reads the same keys and writes the same rows, in as many transactions:
+// "×raw" is the ratio of fragments per second by the clock, which includes waiting for each other, and "×cpu-of-raw" is
+// the ratio of the processor time of both ends to that of the database alone. State digests are kept in every other
+// round: "×cpu-without-digests" is the ratio of the processor time of these rounds to that of the others.
 func BenchmarkApply(b *testing.B) {
 	topics := store.MapSize()
 	ctx := context.Background()
@@ -116,12 +114,11 @@ func change(b *testing.B, s *server.Server, document string) {
 	require.Equal(b, http.StatusOK, w.Code, "%s", w.Body)
 }
 
-// BenchmarkPostBatches publishes changed topics of the synthetic map, a hundred
-// with each POST, on disk. It is compared with a Badger database of the same
-// content and options that is made to read the same keys and to write the same
-// rows, in a transaction for each POST: "×raw" is how many topics per second beside
-// that, "×cpu-of-raw" how many per second of processor time, which other work on the
-// machine disturbs less. State digests are kept with every other POST, as in BenchmarkApply.
+// BenchmarkPostBatches publishes changed topics of the synthetic map, a hundred with each POST, on disk. The reference
+// is a Badger database of the same content and options that reads the same keys and writes the same rows, in a
+// transaction for each POST: "×raw" is the ratio of topics per second, and "×cpu-of-raw" that per second of processor
+// time, which other work on the machine affects less. State digests are kept with every other POST, as in
+// BenchmarkApply.
 func BenchmarkPostBatches(b *testing.B) {
 	const size = 100
 	topics := store.MapSize() / size * size
@@ -175,7 +172,7 @@ func BenchmarkPostBatches(b *testing.B) {
 	digests.Report(b)
 }
 
-// mostPosts is how many documents are posted in a round of BenchmarkPostBatches, at most: of a map of a million topics
+// mostPosts is the maximum number of documents posted in a round of BenchmarkPostBatches: of a map of a million topics
 // not all.
 const mostPosts = 1000
 
@@ -209,8 +206,7 @@ func publishSynthetic(b *testing.B, folder string, topics, each int) (documents 
 	return documents
 }
 
-// inner returns what stands in the fragment of a topic, without the element that
-// it stands in. Nothing in it has an id.
+// inner returns the content of a topic's element in its fragment. Nothing in it has an id.
 func inner(b *testing.B, v *store.View, topic fragment.Ref) string {
 	var document bytes.Buffer
 	require.NoError(b, fragment.Write(&document, v.Source(), topic, fragment.Form{Version: xtm.V21, SP: v.SP, OmitInstances: true}))

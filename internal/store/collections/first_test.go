@@ -47,8 +47,8 @@ func load(t require.TestingT, db *txn.DB, c *collections.Collection, now time.Ti
 	}))
 }
 
-// Whatever topics a log begins with, and whatever goes of it: what is there is found, one by one and in a row, and
-// nothing else is.
+// For any topics at the beginning of a log, and any removals: present entries are found, one by one and in a row, and
+// no others are.
 func TestFirstEntriesAreFound(t *testing.T) {
 	db := openRows(t)
 	number := uint32(keys.FirstNumber)
@@ -168,7 +168,7 @@ func TestFirstEntriesAreFound(t *testing.T) {
 	})
 }
 
-// A block that is damaged is an error, whatever asks for it, and never another entry.
+// Each read of a damaged block is an error, and never another entry.
 func TestDamagedBlocksAreErrors(t *testing.T) {
 	db := openRows(t)
 	c := &collections.Collection{Name: "m", Number: keys.FirstNumber, Updated: time.Unix(0, 0).UTC()}

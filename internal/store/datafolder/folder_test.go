@@ -12,7 +12,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// A restore that is killed at once leaves a folder that nobody takes for a new one.
+// A restore killed at its beginning leaves a folder that is not taken for a new one.
 func TestAFolderThatIsRestoredAppearsWithItsIdentity(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(dir string) error{
@@ -23,7 +23,7 @@ func TestAFolderThatIsRestoredAppearsWithItsIdentity(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, before(dir))
 			o := Options{Dir: dir, Access: Restore, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-			require.NoError(t, markRestored(o)) // and then nothing
+			require.NoError(t, markRestored(o)) // and no further step
 			for _, access := range []Access{Create, Write, Read, Restore} {
 				o.Access = access
 				_, err := Lock(o)

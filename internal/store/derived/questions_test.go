@@ -48,7 +48,7 @@ func TestQuestionsDoNotGrowWithTheChange(t *testing.T) {
 				return nil
 			})
 		}
-		take(0) // what there is at first
+		take(0) // the initial state
 		update(func(tx *txn.Tx) error {
 			past.Record(tx, in.ID, 0, func() (uint64, error) { return 1, nil })
 			state := records.In(tx, in.ID)

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// BenchmarkStores writes a file of 64 MB, reads it as a whole and at random, and removes it. Processor
-// time is that of this process; space is what there is on disk then, beside the file.
+// BenchmarkStores writes a file of 64 MB, reads it as a whole and at random, and removes it. Processor time is that of
+// this process; space is the size on disk relative to the file.
 func BenchmarkStores(b *testing.B) {
 	const size = 64_000_000
 	content := filestest.Content(1, size)
@@ -86,11 +86,11 @@ func BenchmarkStores(b *testing.B) {
 	}
 }
 
-// space returns how many bytes the files in a folder have.
+// space returns the size in bytes of the files in a folder.
 func space(b *testing.B, dir string) (bytes int64) {
 	require.NoError(b, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // it may have gone
+			return nil // it may have been removed
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()

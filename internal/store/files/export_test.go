@@ -1,6 +1,6 @@
 package files
 
-// SetChunkSize sets the size of the chunks of new files in bytes, and returns what sets it back.
+// SetChunkSize sets the size of the chunks of new files in bytes, and returns a function that restores it.
 func SetChunkSize(n int64) func() {
 	before := chunkSize
 	chunkSize = n

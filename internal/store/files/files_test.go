@@ -101,7 +101,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// leftFiles counts files that are not committed, and folders with nothing in them.
+// leftFiles counts uncommitted files, and empty folders.
 func leftFiles(t *testing.T, s files.Store) (n int) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(string(s.(files.Folder)), func(path string, d fs.DirEntry, err error) error {
@@ -118,7 +118,7 @@ func leftFiles(t *testing.T, s files.Store) (n int) {
 	return n
 }
 
-// write writes files until it is killed, to a folder or to a database. It says when one is committed.
+// write writes files until it is killed, to a folder or to a database. It prints a line after each commit.
 func write(args []string) error {
 	var s files.Store = files.Folder(args[0])
 	if strings.Contains(args[0], "://") {
@@ -142,7 +142,7 @@ func write(args []string) error {
 	}
 }
 
-// A killed writer leaves no file that is not whole, and what else is left is removed.
+// A killed writer leaves no partial file, and its other remains are removed.
 func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	t.Parallel()
 	server := pgserver.Start(t, "fsync=off")
@@ -169,13 +169,13 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 				for _, f := range all {
 					got, err := filestest.Read(t.Context(), writer.store, f.Name)
 					if errors.Is(err, fs.ErrNotExist) {
-						continue // the database has removed it a moment ago, as the process has told it before its end
+						continue // the database removed it just now, in a request from before the end of the process
 					}
 					require.NoError(t, err, "round %d", round)
 					require.Equal(t, filestest.Content(uint64(len(got)-400_000), len(got)), got, "round %d: %s", round, f.Name)
 				}
 			}
-			server.Kill() // and with it, what it was still doing for the processes
+			server.Kill() // and its unfinished work for the processes
 			server.Run()
 			require.NoError(t, writer.store.Sweep(t.Context(), time.Now().Add(time.Minute)))
 			require.Zero(t, writer.left(t, writer.store))
@@ -183,7 +183,7 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	}
 }
 
-// meanwhile is an engine in which something else happens between what a writer of a row has read and what it writes.
+// meanwhile is an engine that makes another change between a writer's reads and its writes.
 type meanwhile struct {
 	kv.Engine
 	happens func()
@@ -197,8 +197,8 @@ func (e *meanwhile) Bulk(ctx context.Context) (kv.Writer, error) {
 	return e.Engine.Bulk(ctx)
 }
 
-// Of two files that are written under one name at the same time, or one while that name is removed, at most one shows,
-// and nothing of the other is left.
+// Of two concurrent writes of one name, or a write and a removal, at most one file becomes visible, and no row of the
+// other remains.
 func TestFilesOfOneNameThatAreWrittenAtOneTime(t *testing.T) {
 	for name, other := range map[string]func(files.Store) error{
 		"written": func(s files.Store) error { return filestest.Write(t.Context(), s, "snapshots/a", []byte("other")) },
@@ -227,7 +227,7 @@ func TestFilesOfOneNameThatAreWrittenAtOneTime(t *testing.T) {
 	}
 }
 
-// A file that may show although its writer was told of an error keeps what it has.
+// A file may be visible although its writer got an error: then its rows are kept.
 func TestFilesThatShowInSpiteOfAnError(t *testing.T) {
 	engine := &meanwhile{Engine: memory.New()}
 	s := files.Rows{Engine: engine, Now: time.Now}
@@ -244,8 +244,8 @@ func TestFilesThatShowInSpiteOfAnError(t *testing.T) {
 	require.Zero(t, leftRows(t, s))
 }
 
-// Folders that are empty since whoever made one, or removed the last file in it, was killed go with all else that is
-// left.
+// Folders that are empty after their creator, or the remover of the last file, was killed are removed with all other
+// remains.
 func TestSweepRemovesEmptyFolders(t *testing.T) {
 	t.Parallel()
 	s := files.Folder(t.TempDir())

@@ -12,7 +12,7 @@ import (
 // The row that engines read with each version is one of the names.
 func TestTheEraIsAmongTheNames(t *testing.T) { require.Equal(t, Meta("era"), kv.EraKey) }
 
-// A list of keys gives back each of them, and what is no list is told.
+// A list of keys returns each of them, and an invalid list is an error.
 func TestListsOfSharedBeginnings(t *testing.T) {
 	all := []string{"a", "abc", "abd", "b", "\x00", "\x00\x00"}
 	var list, last []byte

@@ -118,7 +118,7 @@ func TestAProcessThatEndsGivesItsJobsBack(t *testing.T) {
 	})
 }
 
-// A holder that stood still, and whose clock did not notice, finds out from the row.
+// A holder that was suspended, without a jump of its clock, detects the loss of the lease by the row.
 func TestAHolderFindsOutThatAnotherHasTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
@@ -143,7 +143,7 @@ func TestAHolderFindsOutThatAnotherHasTakenOver(t *testing.T) {
 	})
 }
 
-// Beats are no commits: what processes remember of the store stays valid.
+// Beats are no commits: the caches of processes stay valid.
 func TestBeatsDoNotChangeTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newProcess(t, memory.New())

@@ -28,7 +28,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// id is the source whose rows are remembered, beside two whose are not.
+// id is a source with history, besides two without.
 var id = keys.Source{Number: 7, Generation: 2}
 
 // rowKeys are keys of the tables that are remembered, with all that is hard about them: locators that begin others,
@@ -65,7 +65,7 @@ func engines(t *testing.T) iter.Seq2[string, kv.Engine] {
 	}
 }
 
-// Whatever commits come after one another, the rows after each of them are those of a database that stopped there.
+// After each of any commits, the rows are those of a database that stopped there.
 func TestRowsAreReadAsTheyWereAfterEachCommit(t *testing.T) {
 	for name, engine := range engines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRowsAreReadAsTheyWereAfterEachCommit(t *testing.T) {
 				require.NoError(r, db.View(t.Context(), func(tx *txn.Tx) error {
 					for i := range numbers {
 						reads(r, past.AsOf(tx.Reader(), id, numbers[i]), states[i], all)
-						if i > 0 { // also of a commit that has changed nothing
+						if i > 0 { // also for a commit without changes
 							for seq := numbers[i-1] + 1; seq <= numbers[i]; seq++ {
 								commit, err := past.CommitOf(tx.Reader(), id, seq)
 								require.NoError(r, err)
@@ -179,7 +179,7 @@ func reads(r *rapid.T, reader kv.Reader, want map[string]string, all [][]byte) {
 					got = append(got, string(row.Key)+"="+string(row.Value))
 				}
 				require.True(r, slices.Equal(expected, got), "from %q, reverse %v, prefix %q: %q, not %q", from, reverse, prefix, got, expected)
-				for row, err := range reader.Range(prefix, from, reverse) { // one who has seen enough
+				for row, err := range reader.Range(prefix, from, reverse) { // a reader that ends the iteration
 					require.NoError(r, err)
 					require.Equal(r, expected[0], string(row.Key)+"="+string(row.Value))
 					break
@@ -212,7 +212,7 @@ func reads(r *rapid.T, reader kv.Reader, want map[string]string, all [][]byte) {
 	}
 }
 
-// Rows of which nobody remembers what they were are refused, and so are those of other sources.
+// Rows without history are refused, and so are those of other sources.
 func TestOtherRowsAreRefused(t *testing.T) {
 	e := memory.New()
 	now, err := e.Snapshot(t.Context())
@@ -286,7 +286,7 @@ func (c *counting) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, er
 	}
 }
 
-// What a row with many old values was costs no more than that of a row with few, wherever in its history one looks.
+// The former value of a row with many old values costs no more than that of a row with few, at any time of its history.
 func TestManyOldValuesArePassedOver(t *testing.T) {
 	e := memory.New()
 	db := txn.New(e, func() error { return nil })
@@ -336,7 +336,7 @@ func TestManyOldValuesArePassedOver(t *testing.T) {
 	}
 }
 
-// A consumer goes on where it lacks nothing that is forgotten, and where the source has what it has read.
+// A consumer continues if the history since its position is stored, and the source has the entries that it has read.
 func TestCursorsGoOnWhereNothingIsLacking(t *testing.T) {
 	at := func(generation uint32, commit uint64, part uint32) past.Cursor {
 		return past.Cursor{Generation: generation, Position: past.Position{Commit: commit, Part: part}}

@@ -59,8 +59,8 @@ func yielding(list []fragment.Record) iter.Seq2[fragment.Record, error] {
 	}
 }
 
-// What is stored does not depend on the order in which records come, nor on how
-// many rows are sorted and mentions counted in memory.
+// The stored rows do not depend on the order of the records, nor on the number of rows sorted and mentions counted in
+// memory.
 func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	list := reifying(200)

@@ -15,10 +15,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Records that are read in passing are those that are there, for whichever topics classes are asked.
+// Reading records in passing returns the stored ones, for all topics whose classes are read.
 func TestRecordsInPassingAreThoseThatStay(t *testing.T) {
 	list := reifying(200)
-	for i, r := range list { // classes, with more instances than are passed over one by one, and before, among and behind them
+	for i, r := range list { // classes of many instances, before, among and after these
 		if r.Topic != nil && i%4 > 0 {
 			for class := range i % 4 {
 				list = append(list, fragment.Record{Association: instanceOf(r.Topic.TopicSI(), ref(60*class), i%7 == 0)})

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 )
 
-// fact is something that a source says, in few words: what a record is made of.
+// fact is a short form of a statement of a source.
 type fact struct {
 	kind  rejections.Kind
 	topic int    // the topic, or the player of the first role
@@ -45,7 +45,7 @@ func themes(themes ...int) (refs []fragment.Ref) {
 
 const topics = 12
 
-// wild are facts as a source may state them: each topic has a name of its own at least.
+// wild returns random facts of a source: each topic has at least a name.
 func wild(rng *rand.Rand) map[fact]fragment.Ref {
 	facts := map[fact]fragment.Ref{} // with their reifiers
 	reifier := func() fragment.Ref {
@@ -165,8 +165,8 @@ func left(facts map[fact]fragment.Ref, rejected map[fact]bool) map[fact]fragment
 	return all
 }
 
-// A node follows several sources, rejects some of what they say, and the sources are replaced by new versions
-// of themselves: the merged view is that of what the sources would say without what is rejected.
+// A node follows several sources, rejects some of their statements, and the sources are replaced by new versions: the
+// merged view is that of the sources without the rejected statements.
 func TestTheMergedViewIsTheUnionLessWhatIsRejected(t *testing.T) {
 	changed := 0
 	for n := range uint64(testenv.Rounds(40, 2000)) {
@@ -257,8 +257,8 @@ func canonical(t *testing.T, parts []merge.Part) string {
 	return b.String()
 }
 
-// requireParts checks that the merged view, and each part of it, says what is wanted. It returns the canonical form of
-// the view.
+// requireParts checks that the merged view, and each part of it, is as expected. It returns the canonical form of the
+// view.
 func requireParts(t *testing.T, db *store.DB, want map[string]*merge.Memory, at string) (got string) {
 	t.Helper()
 	require.NoError(t, db.ReadParts(t.Context(), func(all []store.Part) error {
@@ -285,7 +285,7 @@ func requireParts(t *testing.T, db *store.DB, want map[string]*merge.Memory, at 
 	return got
 }
 
-// requireSame checks that a source gives the same as another, however it is asked.
+// requireSame checks that a source returns the same as another, for all reads.
 func requireSame(t *testing.T, want *merge.Memory, got fragment.Source, at string) {
 	t.Helper()
 	require.Equal(t, listed(t, want.Topics()), listed(t, got.Topics()), at)
@@ -328,14 +328,14 @@ func listed[T any](t *testing.T, all iter.Seq2[*T, error]) (list []*T) {
 	return list
 }
 
-// requireListed checks that each rejection says whether its claim is stated.
+// requireListed checks that each rejection reports whether its claim is stated.
 func requireListed(t *testing.T, db *store.DB, name string, stated map[fact]fragment.Ref, rejected map[fact]bool, at string) {
 	t.Helper()
 	want := map[string]bool{}
 	for f := range rejected {
 		c := f.claim()
 		_, want[c.Key()] = stated[f]
-		if f.kind == rejections.Variant { // it is gone with its name
+		if f.kind == rejections.Variant { // a variant is removed with its name
 			_, has := stated[fact{kind: rejections.Name, topic: f.topic, text: f.owner, theme: f.theme}]
 			want[c.Key()] = want[c.Key()] && has
 		}
@@ -351,7 +351,7 @@ func requireListed(t *testing.T, db *store.DB, name string, stated map[fact]frag
 	require.Equal(t, want, got, at)
 }
 
-// What a source says stays, and is proven, as it was; the end of a subscription ends its rejections.
+// The statements of a source are kept, and proven, unchanged; the end of a subscription ends its rejections.
 func TestARejectionIsOfTheViewAndOfTheSubscription(t *testing.T) {
 	db := open(t)
 	facts := map[fact]fragment.Ref{{kind: rejections.Name, topic: 1, text: "one"}: ""}

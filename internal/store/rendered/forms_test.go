@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// What has an address has the same bytes in each release. If this test fails, fragments or records are written in
-// another way: see Version.
+// Representations have the same bytes in each release. If this test fails, fragments or records are written in another
+// form: see Version.
 func TestBytesOfAVersionStay(t *testing.T) {
 	const sp, si = "http://example.org/map/", "http://psi.example.org/bibliothek"
 	read := func(name string) []byte {

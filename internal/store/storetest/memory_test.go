@@ -20,9 +20,8 @@ func openMemory(*testing.T) storetest.Backend { return &memory{} }
 
 func TestMemoryKeepsTheRules(t *testing.T) { storetest.Run(t, openMemory) }
 
-// Memory is what the other backends are compared with. It has the records of the
-// maps themselves: where a publisher writes what differs between two versions, and
-// where a subscriber applies the fragments of that.
+// Memory is the reference for the other backends. It has the records of the maps themselves: when a publisher writes
+// the difference of two versions, and when a subscriber applies its fragments.
 func TestMemoryHasTheRecordsOfTheMaps(t *testing.T) {
 	for n := range uint64(testenv.Rounds(10, 50)) {
 		seed := testenv.Seed() + n

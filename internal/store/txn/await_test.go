@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/memory"
 )
 
-// asked counts the questions for the version.
+// asked counts the requests for the version.
 type asked struct {
 	kv.Engine
 	times atomic.Int64
@@ -37,7 +37,7 @@ func put(t *testing.T, db *DB) {
 
 func always() error { return nil }
 
-// await waits for a commit in the background. The time that it took, or the error, is in what it returns.
+// await waits for a commit in the background. The returned channel gets the duration, or the error.
 func await(ctx context.Context, db *DB, since kv.Version, every time.Duration) (took chan any) {
 	took = make(chan any, 1)
 	began := time.Now()
@@ -51,7 +51,7 @@ func await(ctx context.Context, db *DB, since kv.Version, every time.Duration) (
 	return took
 }
 
-// A process that is alone with an engine learns of commits at once, and asks for nothing meanwhile.
+// A process that is alone with an engine sees its commits at once, without requests.
 func TestOwnCommitsAreKnownWithoutQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &asked{Engine: memory.New()}
@@ -76,7 +76,7 @@ func TestOwnCommitsAreKnownWithoutQuestions(t *testing.T) {
 	})
 }
 
-// Commits of others are found by one question for all who wait. Nobody asks when nobody waits.
+// Commits of others are found by one request for all waiting callers. Without these there are no requests.
 func TestCommitsOfOthersAreFoundByOneQuestionForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
@@ -120,7 +120,7 @@ func TestCommitsOfOthersAreFoundByOneQuestionForAll(t *testing.T) {
 	})
 }
 
-// An error is told to those who wait, and so is the end of the database.
+// Waiting callers get errors, and also the end of the database.
 func TestWhoWaitsIsToldOfErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &asked{Engine: memory.New()}

@@ -38,8 +38,8 @@ func (e *backed) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	return e.now().Begin(ctx, since)
 }
 
-// An engine that is put back and written again comes to another state of the same number: those who wait are told, what
-// is allowed of a state is asked again, and whoever decided on what was lost decides again. Reading alone shows it.
+// An engine that is restored and written again has another state of the same number: waiting callers are woken, the
+// guard of a state is called again, and decisions on lost states are repeated. Reading alone detects it.
 func TestAnEngineThatIsPutBackIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := memory.New()
@@ -50,7 +50,7 @@ func TestAnEngineThatIsPutBackIsSeen(t *testing.T) {
 		defer other.Close()
 		write := func() {
 			t.Helper()
-			time.Sleep(time.Second) // else it would write what is there
+			time.Sleep(time.Second) // otherwise it would write the present value
 			put(t, other)
 		}
 		guarded := 0
@@ -84,7 +84,7 @@ func TestAnEngineThatIsPutBackIsSeen(t *testing.T) {
 	})
 }
 
-// A process that never saw what was lost learns by the era that another one did. Commits in one era are no turn.
+// A process that never saw the lost state detects by the era that another one did. Commits in one era are no turn.
 func TestTheEraSaysThatOthersSawTheDatabaseGoBack(t *testing.T) {
 	engine := memory.New()
 	db, other := New(engine, always), New(engine, always)
@@ -105,7 +105,7 @@ func TestTheEraSaysThatOthersSawTheDatabaseGoBack(t *testing.T) {
 	assert.Equal(t, Lineage{Turns: 1}, db.Lineage())
 }
 
-// States that are read at the same time come in any order, which is no turn.
+// States that are read concurrently come in any order, which is no turn.
 func TestStatesThatAreReadAtTheSameTimeAreNoTurn(t *testing.T) {
 	l := lineage{turned: make(chan struct{}, 1)}
 	one := kv.First.Next()
@@ -119,7 +119,7 @@ func TestStatesThatAreReadAtTheSameTimeAreNoTurn(t *testing.T) {
 	assert.Zero(t, l.now)
 	before = l.seen()
 	lost := one.Next()
-	l.saw(before, lost) // two have asked since
+	l.saw(before, lost) // two later reads
 	l.saw(before, lost)
 	assert.Equal(t, Lineage{1, 1}, l.now)
 	assert.Equal(t, lost, l.seen())

@@ -22,7 +22,7 @@ func openAsked() (*DB, *kvtest.Asked) {
 	return New(e, func() error { return nil }), e
 }
 
-// What an update remembers of the database must not hide what it changes itself.
+// An update's cache of rows must not hide its own changes.
 func TestUpdatesSeeTheirOwnChangesInWhatTheyHaveReadBefore(t *testing.T) {
 	key := func(i int) []byte { return fmt.Appendf(nil, "mtest-%04d", i) }
 	nothing := func(*Tx) error { return nil }
@@ -73,7 +73,7 @@ func TestUpdatesSeeTheirOwnChangesInWhatTheyHaveReadBefore(t *testing.T) {
 	}
 }
 
-// Whatever is expected, and however much, an update reads what is there.
+// For any expected rows, an update reads the present ones.
 func TestWhatIsExpectedIsWhatIsThere(t *testing.T) {
 	db, e := openAsked()
 	value := func(i int) string { return strings.Repeat(fmt.Sprint(i, " "), i%400) }
@@ -140,7 +140,7 @@ func TestWhatIsExpectedIsWhatIsThere(t *testing.T) {
 	}))
 }
 
-// A commit asks once for what was there before, if there is not much.
+// A commit reads the former rows in one request, if they are few.
 func TestCommitsAskFewQuestions(t *testing.T) {
 	db, e := openAsked()
 	for _, n := range []int{1, 10, AtOnce, 5 * AtOnce} {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tasks ask as many questions as the one with the most of them, whether these are for a row or for some, and get the
+// Tasks make as many requests together as the one with the most of them, for single rows or for ranges, and get the
 // rows that each would get alone.
 func TestTasksAskTogether(t *testing.T) {
 	t.Parallel()
@@ -48,14 +48,14 @@ func TestTasksAskTogether(t *testing.T) {
 			assert.Equal(t, i%rows, n)
 			return nil
 		}))
-		long := 3 * 2 // which have more rows than are asked for at first: two of each 67
+		long := 3 * 2 // which have more rows than are read at first: two of each 67
 		assert.LessOrEqual(t, int(e.Questions.Load()-before), 3*(5+1)+long)
 		return nil
 	}))
 }
 
-// The first task that fails has its error returned. A task that panics does so where it was begun, and not on a
-// goroutine where nobody can go on. When the context ends, all tasks do.
+// The error of the first failed task is returned. A panic of a task occurs in the caller's goroutine, and not in one
+// where it cannot be recovered. When the context ends, all tasks do.
 func TestTasksThatFail(t *testing.T) {
 	t.Parallel()
 	db, _ := openAsked()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// began reports whether the turn of an update has come.
+// began reports whether an update's turn has begun.
 func began(ts *turns, t *turn) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -19,8 +19,8 @@ func began(ts *turns, t *turn) bool {
 	}
 }
 
-// Updates of other names run at once, those of one name and those of all do not; nobody overtakes whom it would
-// exclude.
+// Updates of other names run concurrently, those of one name and those of all do not; an update never overtakes one
+// that it would exclude.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var ts turns
