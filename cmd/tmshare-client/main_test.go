@@ -215,7 +215,7 @@ func (o *origin) asked(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("nobody asked for %s", args[0])
 }
 
-// wasAsked reports whether a path with a part was asked for since the last fault.
+// wasAsked reports whether a path with a part was requested since the last fault.
 func (o *origin) wasAsked(part string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

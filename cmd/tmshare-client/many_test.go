@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// many serves so many records: /feed says that each is deleted, /list.xml that each is a resource.
+// many serves many records: /feed states that each is deleted, /list.xml that each is a resource.
 func many(ts *testscript.TestScript, _ bool, args []string) {
 	count, err := strconv.Atoi(args[0])
 	ts.Check(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 )
 
-// browser is somebody who looks at the pages of a data folder.
+// browser is a browser with the pages of a data folder.
 type browser struct {
 	t    *testing.T
 	http *http.Client
@@ -87,7 +87,7 @@ func (b *browser) press(p webpage.Page, name, value string, fields ...string) we
 	return page
 }
 
-// The pages work on a folder that nobody holds, and on one that a daemon holds.
+// The pages work on a folder without another process, and on one that a daemon holds.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov", "libraries"), newNode(t)
@@ -161,7 +161,7 @@ func TestUIOfQuarantine(t *testing.T) {
 	assert.Contains(t, n.run("topic", "http://psi.example.org/b"), "B 2")
 }
 
-// Only the person who has started the program gets in, by the address that it prints.
+// Only the person who has started the program has access, by the address that it prints.
 func TestUIIsForOnePerson(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov"), newNode(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// long bounds waits for what should happen soon.
+// long limits the time to wait for events that are expected soon.
 const long = 30 * time.Second
 
 // node is a data folder, with which the program is run.
@@ -64,7 +64,7 @@ func (n *node) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command that must succeed, and returns what it prints.
+// run runs a command that must succeed, and returns its output.
 func (n *node) run(args ...string) string {
 	n.t.Helper()
 	cmd := n.command(args...)
@@ -75,7 +75,7 @@ func (n *node) run(args ...string) string {
 	return string(out)
 }
 
-// status returns what status --json says of a subscription.
+// status returns the output of status --json for a subscription.
 func (n *node) status(name string) map[string]any {
 	var all []map[string]any
 	require.NoError(n.t, json.Unmarshal([]byte(n.run("status", "--json")), &all))
@@ -99,7 +99,7 @@ type process struct {
 
 	mu   sync.Mutex
 	text strings.Builder
-	more chan struct{} // closed and replaced when it says something
+	more chan struct{} // closed and replaced with each output
 
 	ended chan struct{}
 }
@@ -128,8 +128,7 @@ func (p *process) Write(b []byte) (int, error) {
 	return p.text.Write(b)
 }
 
-// says waits until the program says something on standard error, and returns
-// the match with its groups.
+// says waits for a line on standard error, and returns the match with its groups.
 func (p *process) says(pattern string) []string {
 	p.t.Helper()
 	re, limit := regexp.MustCompile(pattern), time.After(long)
@@ -245,7 +244,7 @@ func TestWatchGoesOnBesideADeadSource(t *testing.T) {
 	assert.Zero(t, w.ends())
 }
 
-// A killed daemon leaves its socket, and is in nobody's way.
+// A killed daemon leaves its socket, which is harmless.
 func TestWatchAfterAKill(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov"), newNode(t)
@@ -285,8 +284,8 @@ func TestWatchNeedsTheFolderForItself(t *testing.T) {
 	assert.Equal(t, 1, newNode(t).start(nil, "watch", "--listen", "nowhere:x").ends())
 }
 
-// A command that is executed by the daemon ends with it, and says why; one that
-// waits for a round can be interrupted by itself.
+// A command that the daemon executes ends with it, and reports the reason; one that waits for a round can be
+// interrupted separately.
 func TestCommandsEndWithTheDaemonThatExecutesThem(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov"), newNode(t)
@@ -308,7 +307,7 @@ func TestCommandsEndWithTheDaemonThatExecutesThem(t *testing.T) {
 	waiting.says(`(?m)^tmshare-client: the process that holds the data folder is stopping; what is applied stays`)
 }
 
-// A short command that others have found waits for what it does for them.
+// A short command whose data folder others use waits for the commands that it executes for them.
 func TestACommandWaitsForThoseOfOthers(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov", "libraries"), newNode(t)
@@ -333,7 +332,7 @@ func TestACommandWaitsForThoseOfOthers(t *testing.T) {
 	assert.Zero(t, second.ends())
 }
 
-// systemd is told how the daemon is.
+// systemd gets the state of the daemon.
 func TestWatchTellsSystemd(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov"), newNode(t)

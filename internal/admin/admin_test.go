@@ -24,8 +24,7 @@ import (
 
 const token = "a-token-of-the-test"
 
-// serve starts a server below a path, under an address that is not its public
-// one, and returns a client for it.
+// serve starts a server below a path, under an address that is not its public one, and returns a client for it.
 func serve(t *testing.T) (*admin.Client, *server.Server, string) {
 	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
 	require.NoError(t, err)
@@ -109,7 +108,7 @@ func TestImportRemovesTheCollectionOfARefusedDocument(t *testing.T) {
 	assert.Empty(t, all)
 }
 
-// meanwhile is a document during whose upload something happens.
+// meanwhile is a document that calls a function during its upload.
 type meanwhile struct {
 	io.Reader
 	do func()
@@ -351,8 +350,7 @@ func TestRefusalsOfLongDocumentsArrive(t *testing.T) {
 	}
 }
 
-// A name that is not there may be mistyped: only who asks for it gets a new
-// collection.
+// A missing name may be mistyped: a new collection is only created on request.
 func TestImportToANameThatIsNotThere(t *testing.T) {
 	c, _, _ := serve(t)
 	_, err := c.Import(t.Context(), admin.Import{Name: "musik"}, doc(xtm21("")))

@@ -32,7 +32,7 @@ func killed(t *testing.T, answer string) *admin.Client {
 	return c
 }
 
-// A command that has sent a change and gets no answer says whether it was done, how to find out, and what to do then.
+// A command without an answer to its change reports whether it was made, how to find out, and the remedy.
 func TestLostAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"killed before the answer": "",
@@ -75,7 +75,7 @@ func TestLostAnswers(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A certificate that is not trusted says so. Nothing was sent, so nothing is unknown.
+// An untrusted certificate is reported. As no request was sent, the outcome is known.
 func TestCertificatesThatAreNotTrusted(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

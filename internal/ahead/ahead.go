@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 )
 
-// ErrStopped is the end of things that were made until nobody wanted more.
+// ErrStopped is the error of work that stops because no more things are wanted.
 var ErrStopped = errors.New("no more is wanted")
 
 // Queue hands things over in the order in which they are made. Add is for the goroutine that

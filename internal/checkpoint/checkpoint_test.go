@@ -90,7 +90,7 @@ func newKey(t *testing.T) *Key {
 	return k
 }
 
-// What is signed is opened with the public key of who has signed it, and with no other.
+// A signed note is opened with the public key of its signer, and with no other.
 func TestSignAndOpen(t *testing.T) {
 	k, other := newKey(t), newKey(t)
 	c := new(log).grown(t, "a")
@@ -115,7 +115,7 @@ func TestSignAndOpen(t *testing.T) {
 	require.NoError(t, CheckPublic(k.Public))
 }
 
-// What is signed but says something else than a checkpoint is refused; later lines are for later versions.
+// A signed text that is no checkpoint is refused; further lines are for later versions.
 func TestNotesThatAreNoCheckpoints(t *testing.T) {
 	k := newKey(t)
 	open := func(text string) (*Checkpoint, error) {
@@ -139,7 +139,7 @@ func TestNotesThatAreNoCheckpoints(t *testing.T) {
 	}
 }
 
-// A key file is its owner's alone, is never overwritten, and is refused where it is something else.
+// A key file is private, is never overwritten, and any other file is refused.
 func TestKeyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	k, err := GenerateKey(path, "maps.example.org")

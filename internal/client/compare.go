@@ -15,8 +15,8 @@ import (
 // Difference holds the differing statements of both sides about one topic.
 type Difference struct {
 	TopicSI string   `json:"topicSI"`
-	Here    []string `json:"here,omitempty"`   // only the subscriber says
-	Server  []string `json:"server,omitempty"` // only the server says
+	Here    []string `json:"here,omitempty"`   // only at the subscriber
+	Server  []string `json:"server,omitempty"` // only at the server
 }
 
 // maxDifferences is the number of topics whose differences a comparison describes.

@@ -269,7 +269,7 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 			mark.At = append(mark.At, r.ID)
 		}
 		if mark.Digest = r.Change.Digest; batch[i].Content.applied != nil {
-			mark.Digest = "" // it is of a map in XTM, which says more
+			mark.Digest = "" // it is of a map in XTM, which has more
 		}
 	}
 	mark.Unsettled = u.settling.unsettled()

@@ -62,7 +62,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		}
 		mark, format := markOf(snapshot, recent), c.links().FormatOf(data.Type, "")
 		if format != nil {
-			mark.Digest = "" // it is of a map in XTM, which says more
+			mark.Digest = "" // it is of a map in XTM, which has more
 		}
 		return c.loadSnapshot(ctx, s, d, format, mark)
 	}

@@ -12,7 +12,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv"
 )
 
-// A round of a source that has no mark logs none.
+// A round of a source without a mark logs none.
 func TestLogOfARoundHasTheMarkThatThereIs(t *testing.T) {
 	for name, r := range map[string]client.Round{
 		"quarantine": {Quarantined: 1}, "not proven": {Unproven: "so"}, "repaired": {Repaired: 1}, "loaded": {CleanStart: true}, "changes": {Entries: 1}, "nothing new": {},

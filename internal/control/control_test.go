@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// long bounds waits for what should happen at once.
+// long limits the time to wait for events that are expected at once.
 const long = 10 * time.Second
 
 func serve(t *testing.T, dir string, run func(context.Context, *Request) int) *Server {
@@ -69,7 +69,7 @@ func TestACommandIsExecutedByTheHolder(t *testing.T) {
 	assert.Equal(t, 77, got.Width)
 }
 
-// Standard input belongs to whoever comes after the command, unless it is read.
+// Standard input is left for the next command, unless it is read.
 func TestStandardInputIsLeftAloneUnlessItIsRead(t *testing.T) {
 	dir := t.TempDir()
 	serve(t, dir, func(_ context.Context, r *Request) int {
@@ -242,7 +242,7 @@ func TestNobodyServes(t *testing.T) {
 	assert.NoError(t, err, "a socket that a killed process has left is replaced")
 }
 
-// stale leaves a socket that nobody listens at.
+// stale leaves a socket without a listener.
 func stale(t *testing.T, dir string) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName)})
 	require.NoError(t, err)

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// IsDiskFull reports whether an error is that nothing can be written to the disk any more.
+// IsDiskFull reports whether an error means that the disk is full.
 func IsDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

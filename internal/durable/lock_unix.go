@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// CanLock says that Lock keeps other processes out.
+// CanLock states that Lock excludes other processes.
 const CanLock = true
 
 // Lock keeps other processes from a file or a folder until it is closed, or, where the lock is shared, from having it

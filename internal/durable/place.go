@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrElsewhere says that the path of a folder leads to another one now, or to none.
+// ErrElsewhere is the error if the path of a folder leads to another one now, or to none.
 var ErrElsewhere = errors.New("it was moved, removed or replaced while this process has it")
 
-// Place is a folder that this process has opened. It stays that folder, whatever becomes of its path.
+// Place is a folder that this process has opened. It remains the same folder if its path changes.
 type Place struct {
 	name   string
 	inside string

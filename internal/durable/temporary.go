@@ -2,9 +2,9 @@ package durable
 
 import "os"
 
-// Temporary makes a file in a folder, which is made where it is not there. The file has no name, so that nobody else
-// can change it, and it goes when it is closed, or when the process ends. Where nothing can be made in the folder, as
-// it is only read, the file is in that of the system for such files.
+// Temporary creates a file in a folder, which it creates if necessary. The file has no name, so that no other user can
+// change it, and it is removed when it is closed, or when the process ends. If the folder is not writable, the file is
+// in the system's folder for temporary files.
 func Temporary(folder string) (*os.File, error) {
 	err := os.MkdirAll(folder, 0o700)
 	var f *os.File

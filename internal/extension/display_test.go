@@ -26,7 +26,7 @@ func newScreen(terminal, quiet, json bool) *screen {
 	return s
 }
 
-// work tells of n steps of 100, each after a time.
+// work reports n steps of 100, each after a time.
 func (s *screen) work(n int, each time.Duration) {
 	for i := range n {
 		s.Progress(client.Progress{Source: "egov", Phase: "applying changes", Done: int64(i + 1), Total: 100, Unit: client.Fragments})
@@ -74,7 +74,7 @@ func TestEachPhaseCountsForItself(t *testing.T) {
 }
 
 func TestTheRestIsJudgedByWhatWasDoneHere(t *testing.T) {
-	// A download that goes on after 80 MB.
+	// A download that continues after 80 MB.
 	p := client.Progress{Source: "egov", Phase: "reading", Done: 90e6, Total: 100e6, Unit: client.Bytes}
 	assert.Equal(t, "egov: reading: 90.0 of 100.0 MB (90 %), about 10s to go", describeProgress(p, 10*time.Second, 80e6))
 	p.Done = 100e6
@@ -91,7 +91,7 @@ func TestABarOnATerminal(t *testing.T) {
 		"\r[##............................] egov: applying changes: 8 of 100 fragments (8 %), about 9s to go\x1b[K"+
 		"\r[##............................] egov: applying changes: 9 of 100 fragments (9 %), about 9s to go\x1b[K", s.String())
 
-	// A line takes its place, and the bar comes back.
+	// A line replaces the bar, which is then shown again.
 	s.Reset()
 	s.Line("egov: something to say")
 	assert.Equal(t, "\r\x1b[Kegov: something to say\n", s.String())
@@ -99,7 +99,7 @@ func TestABarOnATerminal(t *testing.T) {
 	s.work(9, time.Second/10)
 	assert.Contains(t, s.String(), "9 of 100")
 
-	// At the end nothing of it is left.
+	// At the end the bar is removed.
 	s.Reset()
 	s.Clear()
 	s.Clear()

@@ -35,7 +35,7 @@ func sorting(t *testing.T, most int) (*Sorter, []Row) {
 	return s, list
 }
 
-// Rows come by key, with and without a file; those of one key as they were added.
+// Rows are sorted by key, with and without a file; those of one key are in the order of addition.
 func TestSorted(t *testing.T) {
 	order := func(a, b Row) int { return bytes.Compare(a.Key, b.Key) }
 	for _, most := range []int{1, 10_000, 1 << 20, 1 << 30} {
@@ -60,7 +60,7 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// A file that is not what it was is an error wherever it ends, not a smaller map.
+// A changed file is an error at any end, not a smaller map.
 func TestSortedFromADamagedFile(t *testing.T) {
 	whole, _ := sorting(t, 1<<20)
 	for _, err := range whole.Sorted() {
@@ -113,10 +113,10 @@ func TestMemoryOfManyRuns(t *testing.T) {
 	require.Empty(t, files)
 }
 
-// live returns the bytes of what is in use.
+// live returns the live bytes.
 func live() int64 {
 	runtime.GC()
-	runtime.GC() // what a sync.Pool has stays over one collection
+	runtime.GC() // the content of a sync.Pool survives one collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
@@ -142,7 +142,7 @@ func TestRowsAddedBetweenReadings(t *testing.T) {
 	}
 }
 
-// A file without a name takes all rows, in so many runs that they are merged, and its folder shows nothing at any time.
+// A file without a name holds all rows, in so many runs that they are merged, and its folder is always empty.
 func TestFileWithoutAName(t *testing.T) {
 	folder := t.TempDir()
 	s := &Sorter{Path: filepath.Join(folder, "rows"), Most: 4000, Unnamed: true}

@@ -71,7 +71,7 @@ func ignoringRanges(answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// download fetches to the file and returns what is in it.
+// download fetches to the file and returns its content.
 func download(t *testing.T, d *fetch.Download, f *fetch.Fetcher, at string, limit int64) (string, error) {
 	from, err := f.From(at)
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func download(t *testing.T, d *fetch.Download, f *fetch.Fetcher, at string, limi
 	return string(b), err
 }
 
-// left lists what is in the folder of a download.
+// left lists the files in the folder of a download.
 func left(t *testing.T, d *fetch.Download) []string {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(d.Path), "*"))
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func inFolder(t *testing.T) *fetch.Download {
 	return &fetch.Download{Path: filepath.Join(t.TempDir(), "it"), Key: "it"}
 }
 
-// What cannot be gone on with is fetched from its beginning.
+// A download that cannot be continued is fetched from its beginning.
 func TestDownloadThatCannotBeGoneOnWithStartsOver(t *testing.T) {
 	t.Parallel()
 	first, second := unlike(20_000, 1), unlike(20_000, 2)
@@ -158,7 +158,7 @@ func TestDownloadThatCannotBeGoneOnWithStartsOver(t *testing.T) {
 	}
 }
 
-// As long as each try gets farther, there is no end to them.
+// The number of tries is unlimited as long as each makes progress.
 func TestDownloadGoesOnAsLongAsItGetsFarther(t *testing.T) {
 	t.Parallel()
 	text := unlike(20_000, 1)
@@ -177,7 +177,7 @@ func TestDownloadGoesOnAsLongAsItGetsFarther(t *testing.T) {
 	assert.EqualValues(t, []int64{int64(len(text)), int64(len(text))}, []int64{done, total})
 }
 
-// They end when none gets farther.
+// They end when none makes progress.
 func TestDownloadThatGetsNoFartherEnds(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -192,7 +192,7 @@ func TestDownloadThatGetsNoFartherEnds(t *testing.T) {
 	assert.Equal(t, 4, n, "two tries that got farther together, and two that did not")
 }
 
-// Another process goes on with what one has left, if it wants the same.
+// Another process continues a download with the same key.
 func TestDownloadIsTakenUpByItsKey(t *testing.T) {
 	t.Parallel()
 	text := []byte(unlike(20_000, 1))
@@ -235,7 +235,7 @@ func TestDownloadIsTakenUpByItsKey(t *testing.T) {
 	}
 }
 
-// A weak ETag does not say that the bytes are the same.
+// A weak ETag does not guarantee equal bytes.
 func TestWeakETagIsNotGoneOnFrom(t *testing.T) {
 	t.Parallel()
 	text := unlike(20_000, 1)
@@ -272,7 +272,7 @@ func TestDownloadsOfAllCodingsAreRead(t *testing.T) {
 	assert.Empty(t, left(t, d))
 }
 
-// A download is bounded as it comes, and unpacked.
+// The received and the unpacked size of a download are limited.
 func TestDownloadsAreBounded(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x", 2000)
@@ -321,8 +321,7 @@ func zstandard(t *testing.T, text string) []byte {
 	return z.EncodeAll([]byte(text), nil)
 }
 
-// Servers may pack what they send in either way that is asked for. Limits count
-// what is unpacked, and what is damaged is fetched again.
+// Servers may use either accepted content coding. Limits apply to unpacked bytes, and a damaged body is fetched again.
 func TestContentCodings(t *testing.T) {
 	t.Parallel()
 	text, long := strings.Repeat("hello ", 100), strings.Repeat("x", 2000)

@@ -136,7 +136,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// What reads an answer may fail because of it, and says where that is for good.
+// The reader of an answer may fail, and mark its error as permanent.
 func TestPermanentErrorsOfTheReader(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
@@ -180,8 +180,8 @@ func TestRetryAfter(t *testing.T) {
 	assert.Equal(t, 1, tries)
 }
 
-// sending is a server without a socket, for tests on the clock of a bubble (testing/synctest): it
-// writes the body of each answer, whose header it may set before the first byte.
+// sending is a server without a socket, for tests on the clock of a bubble (testing/synctest): it writes the body of
+// each answer, whose header it may set before the first byte.
 type sending func(r *http.Request, header http.Header, body io.Writer)
 
 func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -220,7 +220,7 @@ func (s sending) fetcher(stall time.Duration, rate int64) *fetch.Fetcher {
 
 const slowURL = "http://slow.example.org/"
 
-// pass lets time pass, or returns at once where nobody waits for the answer any more.
+// pass waits for some time, or returns when the request is cancelled.
 func pass(r *http.Request, d time.Duration) {
 	select {
 	case <-r.Context().Done():
@@ -228,7 +228,7 @@ func pass(r *http.Request, d time.Duration) {
 	}
 }
 
-// endless sends a byte every five milliseconds until nobody reads any more.
+// endless sends a byte every five milliseconds until the request is cancelled.
 func endless(r *http.Request, _ http.Header, body io.Writer) {
 	for r.Context().Err() == nil {
 		_, _ = body.Write([]byte(" "))
@@ -297,8 +297,8 @@ func TestTimeForTheWholeAnswer(t *testing.T) {
 	})
 }
 
-// What comes too slowly for too long is given up, however long it may take; at once what
-// goes on where it ended. A small answer may come as slowly as it likes.
+// A slow answer is cancelled after some time, independently of the total time; at once if it can be continued. A small
+// answer may be of any speed.
 func TestLeastRate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -340,7 +340,7 @@ func TestLeastRate(t *testing.T) {
 	})
 }
 
-// What the server says about an error is passed on, as far as it is a line of text.
+// The server's description of an error is returned if it is a line of text.
 func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
 	t.Parallel()
 	for contentType, c := range map[string]struct{ body, says string }{
@@ -405,7 +405,7 @@ func TestRedirects(t *testing.T) {
 	assert.Equal(t, 1, asked)
 }
 
-// The token is shown to one server, wherever redirects lead.
+// The token is sent to one server, for any redirects.
 func TestBearerShowsTheTokenToOneServer(t *testing.T) {
 	t.Parallel()
 	var shown []string
@@ -428,7 +428,7 @@ func TestBearerShowsTheTokenToOneServer(t *testing.T) {
 	assert.Equal(t, []string{"Bearer secret", ""}, shown)
 }
 
-// A server whose certificate nobody vouches for is not talked to.
+// A connection to a server with an untrusted certificate is refused.
 func TestCertificateThatIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -460,7 +460,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	assert.Equal(t, "hello", text)
 }
 
-// A body is as long as the limit, or an error, wherever its end comes.
+// A body has at most the limit, or is an error, at any place of its end.
 func TestTheLimitIsExact(t *testing.T) {
 	for _, over := range []int{0, 1, 2} {
 		answer := strings.Repeat("x", 100+over)

@@ -51,7 +51,7 @@ func TestWhenAnAnswerWasMade(t *testing.T) {
 	}
 }
 
-// An answer is the one that was asked for if it repeats the value: neither that of another request nor none.
+// An answer to a request repeats its value: neither that of another request nor none.
 func TestAskedAnswers(t *testing.T) {
 	value, other := fetch.NewAsked(), fetch.NewAsked()
 	require.NotEqual(t, value, other)
@@ -74,7 +74,7 @@ func TestAskedAnswers(t *testing.T) {
 	assert.False(t, a.Asked(""))
 }
 
-// The value stands in the query, whatever else does.
+// The value is added to the query, whatever else it contains.
 func TestAskingLeavesAnAddressAsItIs(t *testing.T) {
 	for address, asking := range map[string]string{
 		"http://h.example/f":                "http://h.example/f?asked=v",

@@ -49,7 +49,7 @@ func secure(t *testing.T, until time.Time, hosts ...net.IP) (address, authority 
 	return s.URL, authority
 }
 
-// What is wrong with a connection that should be secure is said, each with what to do.
+// Each fault of a secure connection is reported with the remedy.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	here := net.IPv4(127, 0, 0, 1)

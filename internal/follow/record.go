@@ -192,7 +192,7 @@ type Mark struct {
 	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
 	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
 
-	// Waiting is how many records the source has that wait for others of it, such as the end of a transaction.
+	// Waiting is the number of records of the source that wait for others of it, such as the end of a transaction.
 	Waiting int `json:"waiting,omitempty"`
 	// Documents is what the protocol knows of the documents of the source.
 	Documents json.RawMessage `json:"documents,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MaxSpan is how many entries are remembered of a source: some 400 kB.
+// MaxSpan is the maximum number of entries remembered of a source: some 400 kB.
 const MaxSpan = 10_000
 
 // Span has the entries that were read of a source, the newest MaxSpan of them.

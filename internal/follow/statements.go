@@ -169,7 +169,7 @@ func (s *Statements) states(ctx context.Context) iter.Seq2[*state, error] {
 	}
 }
 
-// MaxAt is how many records a mark names that have a statement at its time.
+// MaxAt is the maximum number of records with a statement at its time that a mark names.
 const MaxAt = 1000
 
 // Instant is which records have a statement at a time: of many some, and a digest of all.

@@ -30,7 +30,7 @@ func (c *chronicle) change(topics ...string) {
 	})
 }
 
-// Times lead to the states that were then, whatever the clock did.
+// Times lead to the states of then, for any clock.
 func TestTimesLeadToStates(t *testing.T) {
 	c := begin(t, t, 1)
 	created := c.clock
@@ -84,7 +84,7 @@ func TestTimesLeadToStates(t *testing.T) {
 	})
 }
 
-// What is pruned is said to be gone, with the time since when there is history.
+// The error for a pruned state has the time of the horizon.
 func TestPrunedTimesNameTheHorizon(t *testing.T) {
 	c := begin(t, t, 1)
 	c.change("http://b")
@@ -129,7 +129,7 @@ func TestPrunedTimesNameTheHorizon(t *testing.T) {
 	})
 }
 
-// Lists go on where the one before ended.
+// Each list continues the previous one.
 func TestChangesComeInPages(t *testing.T) {
 	c := begin(t, t, 1)
 	for range 5 {

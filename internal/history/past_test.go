@@ -25,7 +25,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// chronicle is a collection, and what it was at each commit.
+// chronicle is a collection, with its state at each commit.
 type chronicle struct {
 	t     tester
 	db    *store.DB
@@ -34,21 +34,21 @@ type chronicle struct {
 	past  []recorded
 }
 
-// recorded is what was said at one commit.
+// recorded is the state at one commit.
 type recorded struct {
 	first, last uint64                    // entries
 	state       string                    // the map
-	elements    int                       // how many there are in its document
-	topics      map[fragment.Ref][]string // what was said of each, in lines
+	elements    int                       // number of elements in its document
+	topics      map[fragment.Ref][]string // the statements of each, in lines
 }
 
-// large is how much is said of the topic with the identifier largeSI.
+// large is the number of statements about the topic with the identifier largeSI.
 const (
 	large   = 300 << 10
 	largeSI = "http://large"
 )
 
-// tester is what a chronicle needs of a test: *rapid.T has it too.
+// tester is the part of a test that a chronicle uses: *rapid.T has it too.
 type tester interface {
 	require.TestingT
 	Cleanup(func())
@@ -99,7 +99,7 @@ func (c *chronicle) view(f func(v *store.View)) {
 	require.NoError(c.t, c.db.View(c.t.Context(), "m", func(v *store.View) error { f(v); return nil }))
 }
 
-// record notes the present state, if there is a commit from an entry on.
+// record records the present state, if there are entries from first on.
 func (c *chronicle) record(first uint64) {
 	c.view(func(v *store.View) {
 		if v.Head < first {
@@ -116,7 +116,7 @@ func (c *chronicle) record(first uint64) {
 	})
 }
 
-// elements counts those of topics and associations: whoever reads a document merges what stands in it twice.
+// elements counts those of topics and associations, because reading a document would merge duplicates.
 func elements(doc string) int {
 	return strings.Count(doc, "<topic>") + strings.Count(doc, "<association")
 }
@@ -210,7 +210,7 @@ func (c *chronicle) moment(v *store.View, r *recorded) history.Moment {
 	return at
 }
 
-// checkTopics compares single topics with what they were.
+// checkTopics compares single topics with their recorded states.
 func (c *chronicle) checkTopics(v *store.View, r *recorded) {
 	at := c.moment(v, r)
 	for ref, want := range r.topics {

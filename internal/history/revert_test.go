@@ -33,7 +33,7 @@ func (c *chronicle) undo(commit uint64, force bool) error {
 	return err
 }
 
-// rows returns the records of a state, by what tells them apart.
+// rows returns the records of a state, by their keys.
 func rows(t require.TestingT, src fragment.Source) map[string]string {
 	all := map[string]string{}
 	for topic, err := range src.Topics() {
@@ -48,9 +48,8 @@ func rows(t require.TestingT, src fragment.Source) map[string]string {
 	return all
 }
 
-// Whatever was published: the last commit can be taken back, and what took it back as well. Of an earlier one, each
-// record that has not changed since becomes what it was, all others stay; where there are any of these, nothing is done
-// unless that is wanted.
+// After any publications, the last commit can be undone, and so can this undoing. Of an earlier one, each record that
+// has not changed since is restored, and all others stay; if there are any of these, nothing is changed without Force.
 func TestCommitsAreTakenBack(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -96,7 +95,7 @@ func TestCommitsAreTakenBack(t *testing.T) {
 			c.view(func(v *store.View) { require.Equal(rt, is, rows(rt, v.Source()), "nothing has changed") })
 			err := c.undo(some.last, true)
 			require.NoError(rt, err)
-			if len(conflict.Kept) > since { // some were kept for what others refer to
+			if len(conflict.Kept) > since { // some were kept because others refer to them
 				return
 			}
 			forced++
@@ -129,7 +128,7 @@ func union(a, b map[string]string) map[string]bool {
 	return all
 }
 
-// Whatever was published: a topic becomes what it was, unless it says why not.
+// After any publications, a topic is restored, or the error has the reason.
 func TestTopicsBecomeWhatTheyWere(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -166,7 +165,7 @@ func TestTopicsBecomeWhatTheyWere(t *testing.T) {
 			back++
 			c.view(func(v *store.View) {
 				is := describe(rt, v.Source(), ref)
-				is = slices.DeleteFunc(is, func(line string) bool { // a topic keeps what it was assigned
+				is = slices.DeleteFunc(is, func(line string) bool { // a topic keeps assigned identifiers
 					return strings.HasPrefix(line, "subject identifier "+storetest.SP+"topic/") && !slices.Contains(want, line)
 				})
 				require.Equal(rt, want, is)
@@ -176,7 +175,7 @@ func TestTopicsBecomeWhatTheyWere(t *testing.T) {
 	require.Greater(t, back, 100)
 }
 
-// refersToJoined reports whether a topic referred to another by what is not the other's TopicSI any more.
+// refersToJoined reports whether a topic referred to another one by a former TopicSI.
 func refersToJoined(t require.TestingT, now merge.State, was *fragment.Fragment) (joined bool) {
 	look := func(ref fragment.Ref) {
 		topic, err := now.Topic(ref)
@@ -193,7 +192,7 @@ func refersToJoined(t require.TestingT, now merge.State, was *fragment.Fragment)
 	return joined
 }
 
-// A topic that was not there is deleted; one that is not there now comes back.
+// A topic that did not exist is deleted; a missing one is restored.
 func TestTopicsGoAndComeBack(t *testing.T) {
 	c := begin(t, t, 1)
 	c.change("http://new")

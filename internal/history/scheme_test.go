@@ -61,8 +61,8 @@ func (c *chronicle) takeBack(commit uint64) uint64 {
 	})
 }
 
-// In a concept scheme of any size, concepts are added, and the last commit, or one of a hundred commits ago, is taken
-// back: what was before, and what differs, is there as for a small one.
+// In a concept scheme of any size, concepts are added, and the last commit, or one of a hundred commits ago, is undone:
+// earlier states and differences are available as for a small one.
 func TestSchemesOfAnySizeAreLookedBackAt(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

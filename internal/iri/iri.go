@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error says why a string is not usable as a locator.
+// Error is the error of a string that is no usable locator.
 type Error struct {
 	IRI    string // the string as given
 	Reason string

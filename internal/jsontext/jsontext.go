@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Changed says which part of JSON encoding/json would replace by U+FFFD, and at which offset the first one is: bytes
-// that are not UTF-8, and the escape of a surrogate that is not part of a pair (RFC 8259 §8). "" is for none.
+// Changed returns the reason why encoding/json would replace a part of JSON by U+FFFD, and the offset of the first one:
+// bytes that are not UTF-8, or the escape of a surrogate without a pair (RFC 8259 §8). "" means none.
 func Changed(text []byte) (offset int, reason string) {
 	if !utf8.Valid(text) {
 		for {

@@ -17,7 +17,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// After is greater than all keys with the prefix, and there is nothing in between.
+// After is greater than all keys with the prefix, and there is no key in between.
 func TestAfter(t *testing.T) {
 	require.Nil(t, After(nil))
 	require.Nil(t, After([]byte("\xff\xff")))
@@ -32,7 +32,7 @@ func TestAfter(t *testing.T) {
 	})
 }
 
-// A state is the same where number and id are; the zero value is that of none.
+// States are equal if number and id are; the zero value is that of none.
 func TestVersions(t *testing.T) {
 	at := Version{Number: 3, ID: 7}
 	require.True(t, at.Same(Version{3, 7, 5}))

@@ -1,5 +1,4 @@
-// Package locks keeps what is done with one thing from overlapping: rounds of a subscription, snapshots of a
-// collection.
+// Package locks prevents concurrent operations on one object: rounds of a subscription, snapshots of a collection.
 package locks
 
 import (
@@ -7,16 +6,15 @@ import (
 	"sync"
 )
 
-// Locks are locks by name. Nothing is kept of those that nobody holds. The zero value is ready, and safe for concurrent
-// use.
+// Locks are locks by name. Free ones need no memory. The zero value is ready, and safe for concurrent use.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*waiting
 }
 
-// waiting is a lock, and how many hold it or wait for it.
+// waiting is a lock, with the number of its holder and waiters.
 type waiting struct {
-	free  chan struct{} // has an element while nobody holds it
+	free  chan struct{} // has an element while the lock is free
 	users int
 }
 

@@ -1,4 +1,4 @@
-// Package otherformat tells what a document is that is not in the format in which it is read.
+// Package otherformat detects the format of a document that is not in the expected one.
 package otherformat
 
 import (
@@ -22,7 +22,7 @@ const page = "an HTML page"
 type other struct {
 	name   string
 	remedy string         // "": it may be read
-	starts *regexp.Regexp // what documents begin with, comments of one line passed over; nil if not told by that
+	starts *regexp.Regexp // the beginning of documents, after comments of one line; nil if not used
 	root   string         // name of the root element; "" if it is not XML
 	not    []string       // the formats that are expected whose own documents may begin so, too
 }
@@ -64,11 +64,11 @@ var others = []other{
 		not: slices.Concat(texts, []string{Feed, Sitemap})},
 }
 
-// cxtm is what a document in canonical form begins with (ISO 13250-4): no other has numbered topics.
+// cxtm matches the beginning of a document in canonical form (ISO 13250-4), which alone has numbered topics.
 var cxtm = regexp.MustCompile(
 	`^<topicMap( (number|reifier)="[0-9]*")*>\s*(<itemIdentifiers>|<(topic|association) number="[0-9]+")`)
 
-// startSize is how many bytes of a document are looked at.
+// startSize is the number of bytes of a document that are inspected.
 const startSize = 4 << 10
 
 // Start returns the beginning of a document, and a reader of the whole.
@@ -89,9 +89,9 @@ type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
-// Explain begins reason, why a document is not in the format in which it was expected, with what the document looks
-// like, if that can be told. It takes the name of the root element, or what the document begins with where that was not
-// found. readAs says what to do with a document in another format that may be read; nil: nobody knows.
+// Explain returns reason, why a document is not in the expected format, preceded by the detected format, if any. It
+// takes the name of the root element, or the beginning of the document if that was not found. readAs returns how to
+// read a document in another format; it may be nil.
 func Explain(expected, reason, root string, start []byte, readAs func(format string) string) string {
 	start = withoutComments(bytes.TrimPrefix(start[:min(len(start), startSize)], []byte("\xEF\xBB\xBF")))
 	if root == "" {
@@ -109,7 +109,7 @@ func Explain(expected, reason, root string, start []byte, readAs func(format str
 	return reason
 }
 
-// remedyFor says what to do where something else is expected.
+// remedyFor returns the remedy if another format is expected.
 func (o *other) remedyFor(expected string, readAs func(string) string) string {
 	switch feed := expected == Feed || expected == Sitemap; {
 	case feed && o.name == page:

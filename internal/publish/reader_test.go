@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// A file whose map takes too much memory is refused as an upload is.
+// A file whose map needs too much memory is refused as an upload is.
 func TestAFileThatTakesTooMuchMemoryIsRefused(t *testing.T) {
 	d := &Reader{MaxSize: 1 << 20, Limits: xtm.Limits{Memory: 1000}}
 	path := filepath.Join(t.TempDir(), "map.xtm")
@@ -25,8 +25,8 @@ func TestAFileThatTakesTooMuchMemoryIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "the map takes more than 1000 bytes of memory, which is the limit; publish it in parts, or raise the limit of the server (--max-body)")
 }
 
-// An item identifier that two unequal statements have stays with the first; the
-// second goes without, which is logged and counted.
+// An item identifier of two unequal statements stays with the first; it is removed from the second, which is logged and
+// counted.
 func TestItemIdentifiersThatClashAreDroppedAndCounted(t *testing.T) {
 	var log bytes.Buffer
 	d := &Reader{MaxSize: 1 << 20, Logger: slog.New(slog.NewTextHandler(&log, nil))}

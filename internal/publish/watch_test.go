@@ -26,8 +26,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// following is a collection that follows a file, whose looks the test makes
-// itself: no test here depends on time.
+// following is a collection that follows a file. The test calls its looks itself: no test here depends on time.
 type following struct {
 	*follower
 	t    *testing.T
@@ -92,8 +91,7 @@ func (f *following) looks(n int) {
 	}
 }
 
-// published returns the name of the topic as it is published, and how many
-// changes have been published.
+// published returns the published name of the topic, and the number of published changes.
 func (f *following) published() (name string, changes uint64) {
 	f.t.Helper()
 	require.NoError(f.t, f.db.View(f.t.Context(), f.Collection, func(v *store.View) error {
@@ -500,13 +498,12 @@ func TestFollowLooksUntilItsContextEnds(t *testing.T) {
 	other.save(naming("seen as well"))
 	assert.ElementsMatch(t, []string{"map", "other"}, []string{<-shown, <-shown})
 	stop()
-	jobs.Wait() // fails the test by its timeout where they go on
+	jobs.Wait() // a job that does not end fails the test by its timeout
 	f.assertPublished("seen by itself", 1)
 	other.assertPublished("seen as well", 1)
 }
 
-// A file on a file system that hangs keeps its turn, but not the server from
-// stopping the followers that wait for it.
+// A file on a file system that hangs keeps its turn, but the server can stop the waiting followers.
 func TestWatchStopsWhileItWaits(t *testing.T) {
 	f := follow(t)
 	f.w.turn <- struct{}{}
@@ -520,8 +517,8 @@ func TestWatchStopsWhileItWaits(t *testing.T) {
 	assert.Empty(t, f.reported())
 }
 
-// A file that has lost most of its topics, as one that was emptied by accident, is
-// not published until somebody says that this is right.
+// A file that has lost most of its topics, such as an accidentally emptied one, is not published until a person
+// confirms it.
 func TestWatchHoldsBackAMassDeletion(t *testing.T) {
 	f := follow(t)
 	var all strings.Builder
@@ -549,7 +546,7 @@ func TestWatchHoldsBackAMassDeletion(t *testing.T) {
 	assert.Len(t, f.reported(), 1)
 }
 
-// So with one that deletes nothing, and says nothing any more of what it names.
+// The same applies to one that deletes no topic, but most statements.
 func TestWatchHoldsBackWhatSaysNothingAnyMore(t *testing.T) {
 	f := follow(t)
 	concepts := func(saying int) []byte {
@@ -578,7 +575,7 @@ func TestWatchHoldsBackWhatSaysNothingAnyMore(t *testing.T) {
 	assert.Contains(t, lines[0], "; … and 87 more")
 }
 
-// What is warned of in each version of a file is said once in full, and then in a line.
+// Repeated warnings of a file are logged once in full, and then in a line.
 func TestWatchSaysTheSameWarningsInALine(t *testing.T) {
 	f := follow(t)
 	f.w.Reader.Lenient = true
@@ -623,7 +620,7 @@ func TestWatchSaysTheSameWarningsInALine(t *testing.T) {
 	assert.Contains(t, lines[0], "(2 times)")
 }
 
-// The log warns of a file whose ids were numbered anew; it is published all the same.
+// The log warns of a file with renumbered ids; it is published nevertheless.
 func TestWatchWarnsOfIDsThatWereNumberedAnew(t *testing.T) {
 	f := follow(t)
 	towns := func(names ...string) []byte {

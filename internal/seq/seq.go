@@ -1,4 +1,4 @@
-// Package seq goes through sequences of items. An error in the place of an item ends a sequence.
+// Package seq iterates over sequences of items. An error in the place of an item ends a sequence.
 package seq
 
 import (
@@ -12,7 +12,7 @@ var (
 	ErrStop = errors.New("there are no more items")
 )
 
-// Map iterates over what f makes of the items of a sequence, until the first error of either.
+// Map iterates over the results of f for the items of a sequence, until the first error of either.
 func Map[A, B any](items iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		for a, err := range items {
@@ -54,7 +54,7 @@ func Of[T any](items ...T) iter.Seq2[T, error] {
 	}
 }
 
-// Pair is what stands at one place of two sequences. A or B is nil where a sequence has nothing there.
+// Pair has the items of two sequences with equal keys. A or B is nil if its sequence has none.
 type Pair[A, B any] struct {
 	A *A
 	B *B

@@ -37,7 +37,7 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}.atom", s.entryOf(s.collectionEntry))
 	get("/topicmaps/{map}", s.beside(MapFeed, s.topicMapFeed))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
-	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
+	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // with the error for an invalid name
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
 	get("/topicmaps/{map}/settings", s.Guesses.Guard(s.getSettings))
 	write("POST", "/topicmaps/{map}/rename", s.rename)

@@ -82,7 +82,7 @@ func TestFewBytesFindWhatDiffers(t *testing.T) {
 	}
 }
 
-// Whatever two states are, exactly the topics are found in whose records they differ.
+// For any two states, exactly the topics with different records are found.
 func TestExactlyWhatDiffersIsFound(t *testing.T) {
 	t.Parallel()
 	testenv.Check(t, 100, 3000, func(t *rapid.T) {

@@ -25,7 +25,7 @@ func (r rows) Put(path, row []byte) error {
 	return nil
 }
 
-// expected is a tree of which no node is read that was not asked for before.
+// expected is a tree that allows reading only nodes that were passed to ask.
 type expected struct {
 	rows
 	t              require.TestingT
@@ -77,8 +77,8 @@ func plain(items []Item, depth int) Digest {
 	return sha256.Sum256(b)
 }
 
-// Whatever is changed in whatever order, the tree is that of the set, to the row: as it is defined,
-// as it is built of the whole set, and as it has become step by step.
+// After any changes in any order, the rows of the tree are those of the set: by definition, as built of the whole set,
+// and as changed step by step.
 func TestTreeIsThatOfTheSet(t *testing.T) {
 	t.Parallel()
 	testenv.Check(t, 100, 3000, func(t *rapid.T) {

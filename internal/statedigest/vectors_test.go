@@ -32,7 +32,7 @@ type record struct {
 
 const testdata = "../../testdata"
 
-// The digests of the example maps are those that docs/digest.md gives to others as test vectors.
+// The digests of the example maps are the test vectors of docs/digest.md.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(testdata, "digest", "vectors.json")

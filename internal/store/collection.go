@@ -408,7 +408,7 @@ func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []
 			return err
 		}
 		err := records.Unname(t, keys.TableCollection, name, c.Number)
-		if c.Head == 0 || err != nil { // nobody has received anything of it
+		if c.Head == 0 || err != nil { // no follower has received any entry
 			return err
 		}
 		return c.Leave(t, Former{Name: name, Note: note, At: db.now().UTC()})

@@ -287,10 +287,10 @@ func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
 	return value
 }
 
-// rows counts the rows of tables, by the letters of the tables.
 // recordRows are the tables whose number of rows is fixed: the number of nodes of a state digest depends on hashes.
 const recordRows = keys.RecordTables + "rqhd"
 
+// rows counts the rows of tables, by the letters of the tables.
 func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0

@@ -208,7 +208,7 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 func toRead(ctx context.Context, db *DB) (*DB, error) {
 	version := ""
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })
-	if err == nil && version == "" { // nobody has written it yet
+	if err == nil && version == "" { // not written yet
 		err = errNotClosed
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package systemd takes sockets from systemd, and tells it how the process is: ready, alive, stopping. Without systemd
-// it does nothing.
+// Package systemd takes sockets from systemd, and notifies it of the state of the process: ready, alive, stopping.
+// Without systemd it does nothing.
 package systemd
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Listener returns the socket that systemd has opened for the process (sd_listen_fds(3)), nil where there is none.
+// Listener returns the socket that systemd has opened for the process (sd_listen_fds(3)), or nil.
 func Listener() (net.Listener, error) {
 	all, err := activation.Listeners()
 	if err != nil || len(all) == 0 {
@@ -32,23 +32,23 @@ func Listener() (net.Listener, error) {
 			len(all)), err)
 }
 
-// Ready tells that the process is ready.
+// Ready notifies systemd that the process is ready.
 func Ready() { tell(daemon.SdNotifyReady) }
 
-// Reloading tells that the process reads something again. [Ready] ends it.
+// Reloading notifies systemd that the process reloads its settings. [Ready] ends it.
 func Reloading() { tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec()) }
 
-// Stopping tells that the process ends.
+// Stopping notifies systemd that the process ends.
 func Stopping() { tell(daemon.SdNotifyStopping) }
 
-// Alive tells that the process is alive. It must be told every [Beat].
+// Alive notifies systemd that the process is alive. It must be called every [Beat].
 func Alive() { tell(daemon.SdNotifyWatchdog) }
 
-// Status tells in a few words how the process is.
+// Status sends a short description of the state of the process.
 func Status(text string) { tell("STATUS=" + text) }
 
-// Beat returns how often systemd has to be told that the process is alive, with a margin, or 0 where it does not ask
-// for that.
+// Beat returns the interval at which systemd expects a notification that the process is alive, with a margin, or 0 if
+// it expects none.
 func Beat() time.Duration {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -57,7 +57,7 @@ func Beat() time.Duration {
 	return limit / 3
 }
 
-// KeepAlive tells systemd that the process is alive, as long as healthy returns no error, until ctx ends.
+// KeepAlive notifies systemd that the process is alive, as long as healthy returns no error, until ctx ends.
 func KeepAlive(ctx context.Context, healthy func(context.Context) error) {
 	beat := Beat()
 	if beat <= 0 {

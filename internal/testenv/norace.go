@@ -2,5 +2,5 @@
 
 package testenv
 
-// Race says that the race detector is at work: all takes several times the time and the memory.
+// Race states whether the race detector is on, which needs several times the time and the memory.
 const Race = false

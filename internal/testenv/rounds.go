@@ -35,7 +35,7 @@ func Long() bool { return *long }
 // All reports whether the command line asks for all kinds of tests, as the long forms have them.
 func All() bool { return *all || Long() }
 
-// OnlyWithAll leaves out a test that takes much, unless the command line asks for all kinds of tests. It says why.
+// OnlyWithAll skips an expensive test, with the reason, unless the command line has -all.
 func OnlyWithAll(t testing.TB, why string) {
 	t.Helper()
 	if _, benchmark := t.(*testing.B); !benchmark && !All() {

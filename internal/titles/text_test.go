@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// What a text begins ends with it, and it ends nothing that was begun around it.
+// A text closes what it opens, and closes nothing opened outside.
 func TestTextsTurnNothingBehindThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"Oslo":                       "Oslo",

@@ -19,7 +19,7 @@ type name struct {
 	themes     []string
 }
 
-// called returns the title of a topic with some names; "-" where none can be a title.
+// called returns the title of a topic with some names; "-" if none can be a title.
 func called(languages titles.Languages, names ...name) string {
 	best := titles.Chooser[string]{Languages: languages}
 	for _, n := range names {
@@ -172,8 +172,8 @@ func TestTheLanguageOfMostNames(t *testing.T) {
 
 func long(n int) string { return "en-x-" + strings.Repeat("a", n-5) }
 
-// A label is found by its own tag, whether that is in use or not, and by each tag that means the same (BCP 47). The tag
-// that is asked for comes first, and its equivalents before other languages.
+// A label is found by its own tag, whether that is in use or not, and by each equivalent tag (BCP 47). The requested
+// tag has priority, and its equivalents have priority over other languages.
 func TestLabelsAreFoundByTheirOwnTag(t *testing.T) {
 	all := strings.Fields(`iw in ji mo sh no tl cmn yue zh-cmn zh-min-nan i-klingon art-lojban sgn-BE-FR en-GB-oed jw scc scr ger deu de-DD hbs
 		sr-Latn ara arb fil nor x-foo i-default i-enochian i-lux no-bok no-nyn zh-guoyu zh-yue sgn-ase de-1901 de-x-a en-Latn cel-gaulish eng-us`)

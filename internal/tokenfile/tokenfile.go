@@ -17,7 +17,7 @@ type Token struct {
 	Name  string // of its owner; may be empty
 }
 
-// maxSize is how many bytes of a file are read.
+// maxSize is the number of bytes of a file that are read.
 const maxSize = 1 << 20
 
 // Read reads the tokens of a file, at least one. Each is on a line of its own; empty lines and lines that begin with #

@@ -91,7 +91,7 @@ func TestShortIsReadable(t *testing.T) {
 	}
 }
 
-// Each line of the tables is read, and each word has one meaning. No language has a word that English lacks.
+// Each line of the tables is read, and each word has one meaning. No language has a word that English does not have.
 func TestTables(t *testing.T) {
 	known, namespaceOf := map[string]bool{"language": true}, map[string]bool{}
 	for prefix, namespace := range lines(namespaces) {
@@ -126,7 +126,7 @@ func TestTables(t *testing.T) {
 	assert.Equal(t, map[string]string{"schema": "https://schema.org/", "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#"}, Namespaces("schema", "rdf", "nosuch"))
 }
 
-// A language says what it has no word for in English, which it says. Languages and countries have their own names.
+// A missing word of a language is in English, and marked so. Languages and countries have their own names.
 func TestWordsOfAnotherLanguage(t *testing.T) {
 	for iri, want := range map[string][2]string{
 		"http://www.w3.org/2004/02/skos/core#broader":              {"Oberbegriff"},

@@ -159,7 +159,7 @@ func (w *walk) judge(n *follow.Delta) {
 	}
 }
 
-// lost says why the feed does not go on from the mark.
+// lost returns the reason why the feed does not continue from the mark.
 func (w *walk) lost(n *follow.Delta) (follow.Loss, string) {
 	known := w.memory.Remembered()
 	anchor := w.mark.Updated

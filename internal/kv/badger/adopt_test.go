@@ -27,7 +27,7 @@ import (
 // loading are settings under which a load of a few rows has several tables of its own.
 var loading = Settings{LoadFrom: 2 << 10, TableSize: 8 << 10, MemTableSize: 256 << 10, ValueLogFileSize: 1 << 20, ValueThreshold: 16 << 10}
 
-// loader loads rows, and knows what is there after it.
+// loader loads rows, and records the expected ones.
 type loader struct {
 	t    testing.TB
 	e    *Engine
@@ -54,7 +54,7 @@ func newLoader(t testing.TB, folder string, s Settings) *loader {
 	return l
 }
 
-// put puts n rows whose keys begin with a prefix.
+// put writes n rows whose keys begin with a prefix.
 func (l *loader) put(w kv.Writer, prefix string, n int) {
 	l.t.Helper()
 	for i := range n {
@@ -87,7 +87,7 @@ func (l *loader) commit(keys ...string) {
 	}))
 }
 
-// requireRows checks what is there.
+// requireRows checks the stored rows.
 func (l *loader) requireRows() {
 	l.t.Helper()
 	require.Equal(l.t, l.rows, rowsOf(l.t, l.e))
@@ -131,8 +131,8 @@ func (l *loader) reopen() {
 	l.e = openIn(l.t, l.e.folder.Path(), l.e.options.Settings)
 }
 
-// Much that comes in a few ascending runs is in tables of the last level, and is not written twice. Those who share the
-// database read and write meanwhile, and lose nothing.
+// A large load with few ascending runs goes into tables of the last level, and is written once. Other users of the
+// database read and write meanwhile, and lose no row.
 func TestALoadHasTablesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)
@@ -260,7 +260,7 @@ func TestALoadThatCannotHaveTables(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order, of each key the last row is there.
+// For any order of rows, the last row of each key is stored.
 func TestLoadsOfAnyOrder(t *testing.T) {
 	t.Parallel()
 	adopted := uint64(0)
@@ -325,8 +325,8 @@ func TestDurableWithTablesOfLoads(t *testing.T) {
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine { return openIn(t, folder, loading) })
 }
 
-// A process may be killed at any instant of the moment in which tables are adopted. They are there, all of them, once
-// MANIFEST names them. Else none is, and no file is left.
+// A process may be killed at any instant of adopting tables. All of them are in the database once MANIFEST names them.
+// Otherwise none is, and no file remains.
 func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	t.Parallel()
 	l, w, before := loaded(t)
@@ -388,7 +388,7 @@ func loaded(t *testing.T) (l *loader, w kv.Writer, before map[string]string) {
 	return l, w, before
 }
 
-// A load fails if its tables cannot be adopted, and the database goes on as it was.
+// A load fails if its tables cannot be adopted, and the database continues unchanged.
 func TestALoadThatCannotBeAdopted(t *testing.T) {
 	t.Parallel()
 	l, w, before := loaded(t)
@@ -402,7 +402,7 @@ func TestALoadThatCannotBeAdopted(t *testing.T) {
 	require.Empty(t, leftTables(t, l.e.folder.path))
 }
 
-// A compaction may put a table in the last level while the database is closed, after the look at what is there.
+// A compaction may put a table in the last level while the database is closed, after the check for overlaps.
 func TestACompactionComesBeforeTablesAreAdopted(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)
@@ -454,7 +454,7 @@ func TestALoadAfterWhichTheDatabaseCannotBeOpened(t *testing.T) {
 	l.requireRows()
 }
 
-// Damage that is found when the database is opened again is told, and nothing goes: Badger would do without the table.
+// Damage found when the database is opened again is reported, and no file is removed: Badger would ignore the table.
 func TestALoadBesideADamagedTable(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)
@@ -486,7 +486,7 @@ func TestALoadBesideADamagedTable(t *testing.T) {
 
 func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"load": load}) }
 
-// load loads, again and again, and says each time how often it has.
+// load loads repeatedly, and prints the number of loads each time.
 func load(args []string) error {
 	from, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -513,11 +513,11 @@ func load(args []string) error {
 	}
 }
 
-// inLoad is how many rows of either table a load has.
+// inLoad is the number of rows in each table of a load.
 const inLoad = 50
 
-// A process that is killed at any instant leaves what it has said to be loaded. Of the next load all is there, or
-// nothing.
+// A process killed at any instant leaves the loads that it has printed. The next load is stored as a whole or not at
+// all.
 func TestKilledWhileLoading(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -551,7 +551,7 @@ func TestKilledWhileLoading(t *testing.T) {
 	require.Positive(t, adopted)
 }
 
-// A load that goes on when the database is closed does not open it again: another process may have it by then.
+// A load that ends after the database was closed does not open it again: another process may have it by then.
 func TestALoadIsNotAdoptedByAClosedDatabase(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

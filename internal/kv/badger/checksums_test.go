@@ -15,11 +15,11 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// A row that was changed is found in tables of all kinds, wherever it is; the first release compressed them.
+// A changed row is found in tables of all kinds, at any place; the first release compressed them.
 func TestDamagedRowsAreFound(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for name, compression := range map[string]options.CompressionType{"plain": options.None, "packed": options.Snappy} {
-		for _, length := range []int{1, 300} { // the index is large, or small, beside the rows
+		for _, length := range []int{1, 300} { // the index is large, or small, relative to the rows
 			t.Run(fmt.Sprint(name, length), func(t *testing.T) {
 				t.Parallel()
 				folder := t.TempDir()
@@ -54,8 +54,7 @@ func TestDamagedRowsAreFound(t *testing.T) {
 	}
 }
 
-// A short command compares the rows of a database that is small, in however many tables it is, and none of one that is
-// large.
+// A short command compares the rows of a small database, for any number of tables, and none of a large one.
 func TestComparingIsShortByTheBytesOfRows(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

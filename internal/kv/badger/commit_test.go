@@ -53,7 +53,7 @@ func whileNoneIsWritten(t *testing.T, e *Engine, n int, do func()) []error {
 	return errs
 }
 
-// Commits that come while others are written are written together, each with a version of its own.
+// Commits made while others are written are written together, each with a version of its own.
 func TestCommitsAreWrittenTogether(t *testing.T) {
 	e := openIn(t, t.TempDir(), Small)
 	before, err := e.Version(t.Context())
@@ -71,8 +71,8 @@ func TestCommitsAreWrittenTogether(t *testing.T) {
 	require.Equal(t, before.Number+5, now.Number)
 }
 
-// Commits that have come while one is written that fails are not written either: all have the error. The next one
-// begins with what is there.
+// Commits made while one is written that fails are not written either: all have the error. The next one is based on the
+// stored state.
 func TestCommitsThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	f, err := tryToOpen(dir, Options{Settings: Small})

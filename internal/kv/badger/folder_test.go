@@ -52,7 +52,7 @@ func countRows(t testing.TB, e *Engine) (n int, err error) {
 	return n, nil
 }
 
-// withTables returns the closed folder of a database with some tables, and how many rows it has.
+// withTables returns the closed folder of a database with some tables, and its number of rows.
 func withTables(t *testing.T) (folder string, rows int) {
 	t.Helper()
 	folder = t.TempDir()
@@ -88,7 +88,7 @@ func TestTheRecordFollowsManifest(t *testing.T) {
 	require.True(t, now.Closed)
 }
 
-// Badger writes MANIFEST anew when much in it has been deleted, but not while nobody has it open.
+// Badger rewrites MANIFEST after many deletions, but not while the database is closed.
 func TestAManifestThatWasWrittenAnewIsNoDamage(t *testing.T) {
 	t.Parallel()
 	folder, rows := withTables(t)
@@ -231,7 +231,7 @@ func TestClosingDoesNotWaitForTheNextCollectionOfGarbage(t *testing.T) {
 	}
 }
 
-// A reader keeps what it reads, whatever goes and is compacted meanwhile.
+// A reader keeps its rows during deletions and compactions.
 func TestCompactingTakesNothingFromAReader(t *testing.T) {
 	t.Parallel()
 	e := openIn(t, t.TempDir(), small)

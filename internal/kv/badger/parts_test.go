@@ -35,8 +35,8 @@ type interrupted struct {
 	before, after []string
 }
 
-// interruptible prepares a commit: rows that are new, that change, that go, and one without a value. The room is asked
-// while it is written.
+// interruptible prepares a commit: new, changed and deleted rows, and one without a value. checkSpace is called while
+// it is written.
 func interruptible(t *testing.T, checkSpace func() error) *interrupted {
 	i := &interrupted{t: t, folder: t.TempDir()}
 	var err error
@@ -102,7 +102,7 @@ func (i *interrupted) commit(changes []kv.Row) {
 	require.NoError(i.t, w.Commit())
 }
 
-// commitInParts commits changes in parts, whatever their size.
+// commitInParts commits changes of any size in parts.
 func (i *interrupted) commitInParts(changes []kv.Row) error {
 	i.t.Helper()
 	w, err := i.begin(changes)
@@ -116,7 +116,7 @@ func (i *interrupted) commitInParts(changes []kv.Row) error {
 	return err
 }
 
-// open writes that there are parts, as a process that is killed then.
+// open writes the mark of parts, as a process killed after that.
 func (i *interrupted) open() {
 	i.t.Helper()
 	i.at = i.e.clock.ahead()
@@ -164,7 +164,7 @@ func TestACommitInPartsIsWholeOrNotThere(t *testing.T) {
 			stage.reach(i)
 			others := i.rows(2)
 			require.Equal(t, i.before, i.rows(1), "nobody sees parts")
-			for range 2 { // to open again changes nothing more
+			for range 2 { // opening again changes nothing
 				i.reopen()
 				if stage.whole {
 					require.Equal(t, i.after, i.rows(1))
@@ -183,7 +183,7 @@ func TestACommitInPartsIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// While a commit is written in parts, others read, and commit what it does not depend on. What it depends on is changed
+// While a commit is written in parts, others read, and commit changes that do not affect it. Those that do are made
 // after it.
 func TestOthersGoOnWhileACommitIsWrittenInParts(t *testing.T) {
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestOthersGoOnWhileACommitIsWrittenInParts(t *testing.T) {
 	require.Equal(t, append([]string{"b=later"}, i.after[2:]...), i.rows(1))
 }
 
-// A commit that ends with an error when parts of it are written leaves nothing, and others do as before.
+// A commit that fails after some of its parts has no effect, and others continue.
 func TestACommitThatFailsInItsPartsIsNotThere(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the disk is full")
@@ -266,8 +266,7 @@ func TestACommitThatFailsInItsPartsIsNotThere(t *testing.T) {
 	require.Equal(t, i.after, i.rows(1))
 }
 
-// Parts that could not be taken back are no row of anybody: others change the same rows, and find what they have
-// written.
+// Parts that could not be rolled back are not visible: others change the same rows, and read their own changes.
 func TestPartsThatAreLeftHideNothing(t *testing.T) {
 	t.Parallel()
 	for name, goesOn := range map[string]func(i *interrupted){
@@ -294,8 +293,8 @@ func TestPartsThatAreLeftHideNothing(t *testing.T) {
 	}
 }
 
-// A commit whose last part may be written or not stops the database: when it is opened again, it is whole, or not
-// there.
+// A commit whose last part may be written or not stops the database: when it is opened again, the commit is whole, or
+// has no effect.
 func TestACommitThatMayBeWholeStopsTheDatabase(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)
@@ -354,7 +353,7 @@ func TestAnImpossibleRowIsNoCommit(t *testing.T) {
 	require.Equal(t, "v", string(value))
 }
 
-// What is not accepted is left as it is, parts too. Nobody sees these.
+// A database that is not accepted is not changed, including invisible parts.
 func TestRowsThatAreNotAcceptedAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)
@@ -419,7 +418,7 @@ func TestChangesRoundTrip(t *testing.T) {
 	})
 }
 
-// timesOf returns at how many times rows of a key are written.
+// timesOf returns the number of times at which rows of a key are written.
 func timesOf(t *testing.T, e *Engine, key []byte) (n int) {
 	t.Helper()
 	all := e.badger.NewTransactionAt(math.MaxUint64, false)
@@ -457,8 +456,7 @@ func TestNoTwoTransactionsHaveOneTime(t *testing.T) {
 	}
 }
 
-// A process may be killed while it takes back a commit whose last part could not be written, as far as it knows, but is
-// there.
+// A process may be killed while it rolls back a commit whose last part had an error but exists.
 func TestTakingBackIsInterruptedWhereTheLastPartIsThere(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)
@@ -475,7 +473,7 @@ func TestTakingBackIsInterruptedWhereTheLastPartIsThere(t *testing.T) {
 	require.Equal(t, i.before, i.rows(1))
 }
 
-// Large values do not wait in memory until there are as many as Badger has space for pointers.
+// Large values are written before there are as many as Badger has space for pointers.
 func TestLargeValuesAreWrittenSoon(t *testing.T) {
 	t.Parallel()
 	e := openIn(t, t.TempDir(), small)

@@ -27,7 +27,7 @@ const recordFile = "database.json"
 // and closed, and within a second after each change of MANIFEST.
 type record struct {
 	Node     uuid.UUID      `json:"node"`
-	Closed   bool           `json:"closed"` // nobody has the database open, nor had when it was last closed
+	Closed   bool           `json:"closed"` // the database is closed, and was closed properly the last time
 	Manifest manifestRecord `json:"manifest"`
 	// Files must exist with at least these sizes in bytes: the value logs, and for an open database the newest memtable
 	// until MANIFEST has grown. It is empty while Badger opens or closes the database, because that deletes empty

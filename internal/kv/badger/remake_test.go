@@ -20,7 +20,7 @@ import (
 // largeValues are settings with which a database has several value logs.
 var largeValues = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold: 16 << 10, ValueLogFileSize: 1 << 20, Unsynced: true}
 
-const lastTurn = 6 // in which a value is written; compactions begin when there are more tables than 5
+const lastTurn = 6 // in which a value is written; compactions begin with more than 5 tables
 
 // withValues returns the folder of a database with value logs, half of which is of no use any more.
 func withValues(t *testing.T) (folder string) {
@@ -37,7 +37,7 @@ func withValues(t *testing.T) (folder string) {
 	r, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	r.Close()
-	require.NoError(t, e.badger.Flatten(1)) // which keeps what somebody might read
+	require.NoError(t, e.badger.Flatten(1)) // which keeps rows of possible readers
 	require.NoError(t, e.Close())
 	return folder
 }
@@ -94,8 +94,8 @@ func requireValues(t *testing.T, e *Engine) {
 	look()
 }
 
-// Whatever happens to the files that say nothing of rows, the database opens, has all values, and keeps them when
-// garbage is collected.
+// For any content of the files without rows, the database opens, has all values, and keeps them when garbage is
+// collected.
 func TestFilesThatSayNothingOfRowsAreMadeAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -47,7 +47,7 @@ func Links(ctx context.Context, db Store, c *store.Collection,
 	}
 	for _, in := range node.States(c) {
 		switch {
-		case in.Derived, in.URL == "" && in.Number == 0: // it says nothing; it was missing before inputs were bound
+		case in.Derived, in.URL == "" && in.Number == 0: // no link; it was missing before inputs were bound
 			continue
 		case in.URL == "":
 			in.URL = own(&store.Collection{Name: in.Name})

@@ -48,7 +48,7 @@ func (m *Metrics) observe(x *Recorder, r *http.Request, took time.Duration) {
 		route = "none"
 	}
 	if !slices.Contains(methods, method) {
-		method = "other" // whoever asks must not choose our labels
+		method = "other" // clients must not choose labels
 	}
 	c := m.counted(kind{route, method, x.status})
 	c.requests.Inc()

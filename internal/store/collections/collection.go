@@ -42,7 +42,7 @@ type Collection struct {
 	Former []string `json:",omitempty"` // the names that it had and that lead to it
 
 	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
-	Hidden bool   `json:",omitempty"` // it is not whole yet: nobody is to read it
+	Hidden bool   `json:",omitempty"` // it is not whole yet, and must not be read
 
 	// DerivedFrom names the collections and subscriptions of this node that it merges; none: it is not derived.
 	DerivedFrom []string `json:",omitempty"`

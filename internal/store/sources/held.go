@@ -20,7 +20,7 @@ type Held struct {
 	// of the described topic; "": the record is known, but nothing of it is held
 	TopicSI fragment.Ref `json:",omitempty"`
 	Later   bool         `json:",omitempty"` // what is held is of a later version, whose entry was not there yet
-	Named   bool         `json:",omitempty"` // the server says that the record is about that topic
+	Named   bool         `json:",omitempty"` // the server states that the record is about that topic
 }
 
 // maxRecordID is the length in bytes of the longest id of a record: it is part of a key.

@@ -34,7 +34,7 @@ type Subscription struct {
 	// checkpoint, as a signed note.
 	Key, Checkpoint string `json:",omitempty"`
 
-	// DerivedFrom are the URLs of the fragments feeds from which the source says that it is derived; none: it is primary.
+	// DerivedFrom are the URLs of the fragments feeds from which the source states to be derived; none: it is primary.
 	DerivedFrom []string `json:",omitempty"`
 
 	// Duplicates are the URLs of the same feed on other servers, as the source states them to a new subscriber. They are
@@ -55,7 +55,7 @@ type Subscription struct {
 	Memory json.RawMessage `json:",omitempty"`
 	// Anew counts the changes of the whole source without a commit that readers can follow: by rejections, and by mending.
 	Anew uint64 `json:",omitempty"`
-	// Replica says that a collection of the same name serves the source on.
+	// Replica states that a collection of the same name serves the source on.
 	Replica bool `json:",omitempty"`
 
 	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
@@ -85,10 +85,10 @@ type Asked struct {
 	// CACert is the path of a file of certificate authorities to trust, besides those of the machine.
 	CACert string   `json:"caCert,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"` // allowed in links besides that of the feed ("host" or "host:port")
-	// AcceptMoves says that the client follows a permanent redirect to a new address, if the log there goes on from the
+	// AcceptMoves makes the client follow a permanent redirect to a new address, if the log there goes on from the
 	// mark.
 	AcceptMoves bool  `json:"acceptMoves,omitempty"`
-	Strict      *bool `json:"strict,omitempty"` // whether XTM is read strictly; nil: as the program's option says
+	Strict      *bool `json:"strict,omitempty"` // whether XTM is read strictly; nil: by the program's option
 	// Filter is the filter of an extension, which selects what the merged view shows of the source; nil: all.
 	Filter json.RawMessage `json:"filter,omitempty"`
 }
@@ -116,9 +116,9 @@ type Progress struct {
 
 	// Proof is the result of the last comparison of state digests, nil where there was none.
 	Proof *Proof `json:",omitempty"`
-	// NoRepair says that differences from the source are not repaired, as topics were forgotten.
+	// NoRepair states that differences from the source are not repaired, because topics were forgotten.
 	NoRepair bool `json:",omitempty"`
-	// RepairFailed says that a clean replacement still differed from the digest of the source.
+	// RepairFailed states that a clean replacement still differed from the digest of the source.
 	RepairFailed bool `json:",omitempty"`
 }
 

@@ -14,7 +14,7 @@ var (
 	ErrTooLarge = errors.New("too large a change") // it takes more memory than it may
 )
 
-// Refusal says why a request is refused.
+// Refusal is the reason why a request is refused.
 type Refusal struct {
 	error
 	status int
