@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// Lines are handed on by the process in which the command was given, also where another one holds the store. The
-// position is kept behind what was handed on, and no farther.
+// The process of the command prints the lines, even if another one holds the store. The stored position is after the
+// printed lines, and no farther.
 func TestChangesAreHandedOn(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "position")

@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// served is a server that runs as a process of its own.
+// served is a server in a process of its own.
 type served struct {
 	t    *testing.T
 	dir  string
@@ -60,7 +60,7 @@ func (s *served) ended() bool {
 	}
 }
 
-// startIn starts a server that is not asked by its links.
+// startIn starts a server whose links are not checked.
 func startIn(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
 	return startAt(t, dir, freeAddress(t), append([]string{"--base-url", "http://127.0.0.1:9"}, flags...)...)
@@ -264,8 +264,8 @@ func spoilers() map[string]func(path string, content []byte) (bool, error) {
 	return all
 }
 
-// Whatever happens to any file of a data folder, it is found, and the file is named, or nothing is lost: all is
-// published as it was.
+// Any damage of any file of a data folder is found, with the name of the file, or is harmless: all is published
+// unchanged.
 func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "processes are killed")
@@ -284,7 +284,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join(whole, file))
 			require.NoError(t, err)
 			for _, how := range slices.Sorted(maps.Keys(spoiled)) {
-				if turn++; turn%29 > 0 && !testenv.All() { // so that each way has some file
+				if turn++; turn%29 > 0 && !testenv.All() { // so that each kind of damage has some file
 					continue
 				}
 				what := fmt.Sprint(by, ": ", file, " is ", how)
@@ -311,8 +311,8 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 	}
 }
 
-// A server that has found damage takes no change, makes no snapshot, and says so to programs and people. What is whole
-// can be read.
+// A server with known damage accepts no changes, takes no snapshots, and reports it to programs and people. Undamaged
+// data can be read.
 func TestAServerThatHasFoundDamageChangesNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -344,7 +344,7 @@ func TestAServerThatHasFoundDamageChangesNothing(t *testing.T) {
 	}
 }
 
-// refuses looks whether a server says why it takes no change.
+// refuses checks that a server reports why it accepts no changes.
 func (s *served) refuses(reason, says string) {
 	s.t.Helper()
 	var status int
@@ -365,8 +365,8 @@ func (s *served) refuses(reason, says string) {
 	require.Equal(s.t, http.StatusOK, status, answer)
 }
 
-// A folder is what was opened, not what is at its path: whatever is done to the path of a running server, it
-// acknowledges nothing more, says so, and writes nothing into what has taken the place.
+// A folder is the opened one, not the one at its path: after any change of the path of a running server, it
+// acknowledges no changes, reports it, and writes nothing to another folder at the path.
 func TestAFolderIsNotItsPath(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

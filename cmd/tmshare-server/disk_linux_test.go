@@ -25,7 +25,7 @@ func smallDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fill leaves so many bytes free on a disk, and returns what makes them free again.
+// fill leaves some bytes free on a disk, and returns a function that frees the others again.
 func fill(t *testing.T, disk string, left int64) (free func()) {
 	t.Helper()
 	var s syscall.Statfs_t
@@ -37,8 +37,8 @@ func fill(t *testing.T, disk string, left int64) (free func()) {
 	return func() { require.NoError(t, os.Remove(f.Name())) }
 }
 
-// With little space on its disk a server starts, also after a kill, and so do commands that read. What was acknowledged
-// is read, and no change is taken until there is space again.
+// With little space on its disk a server starts, also after a kill, and so do commands that read. Acknowledged changes
+// are read, and new ones are refused until there is space again.
 func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "disks are filled")
@@ -85,7 +85,7 @@ func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 	}
 }
 
-// A change for which the disk has no space is refused while it is written. The server goes on, and nothing is changed.
+// A change for which the disk has no space is refused while it is written. The server continues, without the change.
 func TestALargeChangeOnASmallDiskIsRefused(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "disks are filled")

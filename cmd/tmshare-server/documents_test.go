@@ -74,7 +74,7 @@ func TestDocumentsNameAllAlerts(t *testing.T) {
 	assert.ElementsMatch(t, defined, named)
 }
 
-// docs/README.md leads to each document beside it.
+// docs/README.md links to each document in its folder.
 func TestDocumentsAreListed(t *testing.T) {
 	index := readDocument(t, filepath.Join("docs", "README.md"))
 	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
@@ -88,7 +88,7 @@ func TestDocumentsAreListed(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the reference of the commands into docs/commands.md")
 
-// docs/commands.md is what the commands say of themselves. With -update it is written anew.
+// docs/commands.md has the helps of the commands. -update rewrites it.
 func TestDocumentsHaveAllCommands(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -143,8 +143,8 @@ Both programs have the same. The help of a command has those that need saying. S
 	assert.NotContains(t, made, "Additional Commands:", "each command is in a group")
 }
 
-// The samples of configuration files have all settings of "serve" and "watch", as they are by default, and are read. With
-// -update they are written anew.
+// The samples of configuration files have all settings of "serve" and "watch" with their defaults, and can be read.
+// -update rewrites them.
 func TestSamplesOfConfigurationFilesHaveAllSettings(t *testing.T) {
 	type setting struct{ Key, From, Default, Usage string }
 	for program, command := range map[string]string{"tmshare-server": "serve", "tmshare-client": "watch"} {
@@ -193,7 +193,7 @@ func TestSamplesOfConfigurationFilesHaveAllSettings(t *testing.T) {
 	}
 }
 
-// The help of "serve" can be read: what is seldom set is in a configuration file.
+// The help of "serve" is short: rare settings are in a configuration file.
 func TestHelpOfServeIsShort(t *testing.T) {
 	_, help, found := strings.Cut(readDocument(t, "docs/commands.md"), "\nUsage:\n  tmshare-server serve ")
 	require.True(t, found)
@@ -201,7 +201,7 @@ func TestHelpOfServeIsShort(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(help, "\n      --")+strings.Count(help, "\n  -"), 30)
 }
 
-// A command of the other program is answered with what it does there.
+// A command of the other program gets an error that names that program.
 func TestCommandsOfTheOtherProgram(t *testing.T) {
 	for _, other := range []struct{ program, command, want string }{
 		{"tmshare-client", "import x.xtm", "tmshare-client: import is a command of tmshare-server: Publish a file as the new version of a map of a running server\nTry \"tmshare-server import --help\"\n"},
@@ -222,11 +222,11 @@ func TestReadmeIsShort(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(readDocument(t, "README.md"), "\n"), 120)
 }
 
-// mostWordsOfDocuments is how many words the documents may have, without the reference that is made of the helps. The
-// lines of tables, and what else has no letter and no digit, are none.
+// mostWordsOfDocuments is the maximum number of words of the documents, without the reference that is made of the
+// helps. The lines of tables, and strings without letters and digits, are not counted.
 const mostWordsOfDocuments = 40_000
 
-// The documents can be read: each thing is said once. What a new paragraph needs, another one gives.
+// The documents are short: each fact is stated once. A new paragraph replaces another one.
 func TestDocumentsAreNotLong(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	require.NoError(t, err)

@@ -19,12 +19,12 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// advice is how a message says what to do: an imperative behind a mark, or a command in quotation marks.
+// advice matches the remedy in a message: an imperative after a mark, or a command in quotation marks.
 var advice = regexp.MustCompile(`(?is)([;:,.(] |and )(or )?(give|name|write|make|check|use|look|stop|start|add|leave|choose|take|try|say|put|begin|free|set|raise|fetch|find|allow|follow|subscribe|change|run)\b|"tmshare-|"find"|--[a-z-]+ (names|FILE)|lists (those|what)|there are:? `)
 
-// failing are command lines that fail, by program. What stands behind => is what the message must name. In them, FILE
-// is a map, FOLDER a folder, NOFILE and NOFOLDER are not there, USED is an address at which somebody listens, and URL
-// is that of a server with the map lib.
+// failing are command lines that fail, by program. The text after => must be in the message. In them, FILE is a map,
+// FOLDER a folder, NOFILE and NOFOLDER do not exist, USED is an address with a listener, and URL is that of a server
+// with the map lib.
 var failing = map[string]string{
 	"tmshare-server": `
 import lib NOFILE => NOFILE
@@ -189,7 +189,7 @@ subscriptions --data NOFOLDER => NOFOLDER
 nothing => "nothing"`,
 }
 
-// What usually goes wrong with each command is told so that people know what it is about, and what to do.
+// The message for a typical failure of each command names the object, and the remedy.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -42,8 +42,8 @@ func (s *sharing) whole(store string) {
 }
 
 // A dump is restored into the database under running servers, and written again at once: as many commits as were lost
-// lead to another state. No process serves what was lost, all of them begin another opening, also idle ones, and check
-// finds nothing.
+// lead to another state. No process serves lost data, all of them begin another opening, also idle ones, and check
+// finds no errors.
 func TestARestoreUnderRunningServers(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -78,8 +78,8 @@ func TestARestoreUnderRunningServers(t *testing.T) {
 	s.whole(database.URL())
 }
 
-// The address of the database leads to two, which is seen by each process though nobody asks it for anything. It says
-// so, serves nothing of the other one, writes nothing to it, and goes on when there is one again.
+// The address of the database leads to two, which each process detects even without requests. It reports it, serves no
+// data of the other one, does not write to it, and continues when there is one again.
 func TestServersThatSeeTwoDatabases(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -60,8 +60,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts("testdata/script", nil))
 }
 
-// TestScriptsOnDatabase runs the scripts in testdata/database. $STORE is the address of a database that nobody has
-// used, $STORE_DOWN one where none is.
+// TestScriptsOnDatabase runs the scripts in testdata/database. $STORE is the address of an empty database, $STORE_DOWN
+// one without a server.
 func TestScriptsOnDatabase(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	database := pgserver.Start(t, "fsync=off").URL()
@@ -228,7 +228,7 @@ func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
 	}, shows)
 }
 
-// A bar shows how far an upload is, and that the server has not answered yet. It goes at the end.
+// A bar shows the progress of an upload, and that the server has not answered yet. It is removed at the end.
 func TestAnUploadShowsHowFarItIs(t *testing.T) {
 	var shown testenv.Log
 	r := &counted{r: io.MultiReader(strings.NewReader("half"), iotest.OneByteReader(strings.NewReader("half"))), size: 8}

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// without returns the extensions but those that $WITHOUT names, or none where that is "all".
+// without returns all extensions except those in $WITHOUT, or none if that is "all".
 func without() []extension.Extension {
 	return slices.DeleteFunc(ext.All(), func(e extension.Extension) bool { return missing(os.Getenv("WITHOUT"), e.Name) })
 }
@@ -23,8 +23,8 @@ func missing(which, name string) bool {
 	return which == "all" || slices.Contains(strings.Split(which, "+"), name)
 }
 
-// absences returns what is missing, a run each. Extensions of which no other has need, and which write nothing into a
-// folder, are missing together, but in the long form.
+// absences returns the missing extensions of each run. In the short form, extensions that no other needs, and that
+// write no data into a folder, are missing together.
 func absences() []string {
 	names := []string{"all"}
 	var independent []string
@@ -42,8 +42,8 @@ func absences() []string {
 	return append(names, strings.Join(independent, "+"))
 }
 
-// Both programs work without any one extension, and without all, on folders that they have written with all. What is
-// missing is said, and nothing is lost.
+// Both programs work without any one extension, and without all, on folders that they have written with all. Missing
+// ones are reported, and no data is lost.
 func TestProgramsWithoutAnExtension(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "the programs run without each extension")

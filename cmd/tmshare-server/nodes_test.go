@@ -26,11 +26,11 @@ import (
 // seedOfNodes is the variable that sets the seed of the script command "nodes".
 const seedOfNodes = "TMSHARE_NODES_SEED"
 
-// topology says what some nodes do. Node i publishes a collection n<i>, if others follow that.
+// topology is a configuration of nodes. Node i publishes a collection n<i>, if others follow that.
 type topology struct {
 	nodes   int
 	follows []following
-	derives map[int]string // nodes that publish what these names say together, as "all<i>"
+	derives map[int]string // nodes that publish the merge of these collections, as "all<i>"
 }
 
 // following is a subscription of a node. The first address is the authority; a replica is served on.
@@ -42,11 +42,11 @@ type following struct {
 }
 
 var topologies = map[string]topology{
-	// Peers. Each follows the next one, and publishes what both say.
+	// Peers. Each follows the next one, and publishes the merge of both.
 	"ring": {3, []following{{0, []int{1}, "n1", false}, {1, []int{2}, "n2", false}, {2, []int{0}, "n0", false}}, map[int]string{0: "n0,n1", 1: "n1,n2", 2: "n2,n0"}},
-	// A hub publishes what it and its peers say, and one of these reads that.
+	// A hub publishes the merge of its own and its peers' collections, and one of these reads that.
 	"star": {4, []following{{0, []int{1}, "n1", false}, {0, []int{2}, "n2", false}, {0, []int{3}, "n3", true}, {3, []int{0}, "all0", false}}, map[int]string{0: "n0,n1,n2,n3"}},
-	// Replicas of replicas; the last one derives from what it replicates.
+	// Replicas of replicas; the last one derives from its replica.
 	"chain": {4, []following{{1, []int{0}, "n0", true}, {2, []int{1}, "n0", true}, {3, []int{2}, "n0", true}}, map[int]string{3: "n0,n3"}},
 	// Two replicas, each of which is an address of the other's source too, and a reader of all.
 	"mesh": {4, []following{{1, []int{0}, "n0", true}, {2, []int{0, 1}, "n0", true}, {3, []int{0, 2, 1}, "n0", false},
@@ -197,7 +197,7 @@ func (w *world) step() error {
 	return w.edit(i)
 }
 
-// settle starts what does not run, brings everything in step, and checks it.
+// settle starts the stopped processes, brings everything in step, and checks it.
 func (w *world) settle() error {
 	for i, p := range w.all {
 		if p.cmd == nil {
@@ -252,7 +252,7 @@ func (w *world) settle() error {
 	return nil
 }
 
-// derived checks that a derived collection says what its inputs say together.
+// derived checks that a derived collection is the merge of its inputs.
 func (w *world) derived(i int, from string) error {
 	together := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`
 	for _, name := range strings.Split(from, ",") {
@@ -307,7 +307,7 @@ func (w *world) request(method, url, body string) (*http.Response, string, error
 	return res, string(answer), err
 }
 
-// exec runs a program to its end. What it says is part of an error.
+// exec runs a program to its end. Its output is part of an error.
 func (w *world) exec(program string, args ...string) (output string, err error) {
 	w.say("%s %s", program, strings.Join(args, " "))
 	cmd, err := w.command(program, args...)
@@ -371,7 +371,7 @@ func (p *process) end(by syscall.Signal) error {
 	return err
 }
 
-// edit publishes a version of a node's own map. The maps share topics, and identifiers that come and go.
+// edit publishes a version of a node's own map. The maps share topics, and their identifiers vary.
 func (w *world) edit(i int) error {
 	doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="type"><subjectIdentifier href="http://psi.example.org/type"/></topic>`
 	for n := range 6 {
@@ -389,7 +389,7 @@ func (w *world) edit(i int) error {
 	return err
 }
 
-// entriesOfFeeds are what a feed says of its entries.
+// entriesOfFeeds matches the entries of a feed.
 var entriesOfFeeds = regexp.MustCompile(`(?s)<entry[ >].*?</entry>`)
 
 // links are the replica's own.
@@ -424,7 +424,7 @@ func (w *world) feeds() (all string, err error) {
 	return all, err
 }
 
-// quiet waits until nothing new is published for as long as derived collections, and many rounds, take.
+// quiet waits until there are no publications for the time of derived collections, and of many rounds.
 func (w *world) quiet() error {
 	const pause = 2500 * time.Millisecond
 	before, err := w.feeds()

@@ -18,8 +18,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// What the program before has left, in folders of format 5, a database of layout 1 and a backup of format 1, is refused
-// by every command, with what to do and what that loses. Not a byte of it changes.
+// Each command refuses the data of the previous program, in folders of format 5, a database of layout 1 and a backup of
+// format 1, with the remedy and its losses. No byte of them changes.
 func TestWhatAnEarlierProgramWroteIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, "testdata/older/folders.tar.gz", dir)

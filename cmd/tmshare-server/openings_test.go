@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// headOf returns the head of a fragments feed; nil where nobody answers.
+// headOf returns the head of a fragments feed; nil without an answer.
 func headOf(url string) *feeds.Feed {
 	res, err := http.Get(url)
 	if err != nil {
@@ -33,9 +33,9 @@ func headOf(url string) *feeds.Feed {
 	return feed
 }
 
-// Each process that publishes from a folder begins an opening before it serves, whenever it is killed: followers never
-// see the feed of one that they take for another. Commands begin none. A folder that is restored, or copied back, lacks
-// what was opened since, and has one that nobody knows.
+// Each process that publishes from a folder begins an opening before it serves, after a kill at any time: followers
+// never see the feed of one that they take for another. Commands begin none. A folder that is restored, or copied back,
+// lacks the later openings, and has an unknown one.
 func TestEachServerBeginsAnOpening(t *testing.T) {
 	testenv.SkipUnderRace(t) // it runs programs, of which the parts run by themselves
 	testenv.OnlyWithAll(t, "processes are killed")

@@ -41,7 +41,7 @@ type machine struct {
 	etcd               *exec.Cmd
 }
 
-// A database of a machine is on a disk of its own, of so many bytes.
+// clusterDisk is the size in bytes of the disk for the database of a machine.
 const clusterDisk = 2 << 30
 
 const clusterPassword = "word-of-the-cluster"
@@ -69,7 +69,7 @@ func newCluster(t *testing.T) *cluster {
 			os.RemoveAll(c.dir)
 		}
 	})
-	// No other test has this port, so none has this network.
+	// No other test has this port, and so this network.
 	_, port, _ := strings.Cut(freeAddress(t), ":")
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)
@@ -144,8 +144,8 @@ func (m *machine) startEtcd() {
 	m.etcd = m.run("etcd", "--config-file", m.file("etcd.yml", m.block("yaml", 0, m.name, m.address, m.dir)))
 }
 
-// signal sends a signal to all processes that are at work in a folder or below it, and whose command line has a word.
-// It returns how many there are.
+// signal sends a signal to all processes with their working directory in a folder or below it, and with a word in their
+// command line. It returns their number.
 func (c *cluster) signal(dir, word string, by syscall.Signal) (n int) {
 	all, err := filepath.Glob("/proc/[0-9]*")
 	require.NoError(c.t, err)
@@ -170,7 +170,7 @@ func (m *machine) crash() {
 	}
 }
 
-// member is what Patroni says of one.
+// member is Patroni's description of a member.
 type member struct {
 	Name, Role, State string
 	Timeline          int
@@ -179,7 +179,7 @@ type member struct {
 
 var quick = &http.Client{Timeout: 3 * time.Second}
 
-// members asks the first Patroni that answers.
+// members requests the members from the first Patroni that answers.
 func (c *cluster) members() (all map[string]member) {
 	for _, m := range c.machines {
 		res, err := quick.Get("http://" + m.address + ":8008/cluster")
@@ -213,7 +213,7 @@ func (c *cluster) healthy() bool {
 	return len(timelines) == 1 && maps.Equal(roles, map[string]int{"leader": 1, "sync_standby": 1, "replica": 1})
 }
 
-// with returns the machine that has a role, when there is one.
+// with returns a machine with a role, and waits for it.
 func (c *cluster) with(role string) (found *machine) {
 	c.t.Helper()
 	testenv.Eventually(c.t, func() bool {
@@ -228,8 +228,8 @@ func (c *cluster) with(role string) (found *machine) {
 	return found
 }
 
-// fillDisk takes all space from the database of the machine, and returns what gives it back. ok: it has a disk of its
-// own.
+// fillDisk takes all space from the database of the machine, and returns a function that frees it. ok: it has a disk of
+// its own.
 func (m *machine) fillDisk() (free func(), ok bool) {
 	var s syscall.Statfs_t
 	require.NoError(m.t, syscall.Statfs(m.data(), &s))
@@ -239,7 +239,7 @@ func (m *machine) fillDisk() (free func(), ok bool) {
 	if int64(s.Blocks)*s.Bsize != clusterDisk {
 		return nil, false
 	}
-	for { // until nothing was written meanwhile
+	for { // until no process wrote meanwhile
 		require.NoError(m.t, syscall.Statfs(m.data(), &s))
 		if size(int64(s.Blocks-s.Bfree)*s.Bsize) == nil {
 			return func() { require.NoError(m.t, size(clusterDisk)) }, true
@@ -247,12 +247,12 @@ func (m *machine) fillDisk() (free func(), ok bool) {
 	}
 }
 
-// posting is what writers were told, each of which publishes topics of its own at one server.
+// posting has the answers to writers, each of which publishes topics of its own at one server.
 type posting struct {
 	*sharing
 	mu           sync.Mutex
 	acknowledged [][]int         // by writer, in order
-	refusals     map[string]int  // how often, by answer
+	refusals     map[string]int  // their number, by answer
 	seen         map[string]bool // entries that some server has shown
 	last         time.Time       // of the acknowledgements
 	longest      time.Duration   // between two of them
@@ -313,7 +313,7 @@ func (p *posting) write(w, n int) {
 	p.acknowledged[w] = append(p.acknowledged[w], n)
 }
 
-// refused returns how often writers had an answer of a form.
+// refused returns the number of answers of a form.
 func (p *posting) refused(form string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -327,7 +327,7 @@ func (p *posting) refused(form string) (n int) {
 
 var requestID = regexp.MustCompile(`,"requestId":"[0-9a-f]*"`)
 
-// written returns how many writes were acknowledged.
+// written returns the number of acknowledged writes.
 func (p *posting) written() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -391,7 +391,7 @@ func (p *posting) look(i int) {
 	}
 }
 
-// check compares what was acknowledged, and what was shown, with what each server has.
+// check compares the acknowledged and the served data with those of each server.
 func (p *posting) check() {
 	p.t.Helper()
 	acks := p.acks()
@@ -443,7 +443,7 @@ func (p *posting) check() {
 	}
 }
 
-// sameDigest waits until all servers state the same digest, while nobody writes.
+// sameDigest waits until all servers state the same digest, without writers.
 func (p *posting) sameDigest() {
 	digests := map[string]bool{}
 	for i := range p.nodes {
@@ -455,7 +455,7 @@ func (p *posting) sameDigest() {
 }
 
 // A leader is switched over, killed and stopped, and returns; etcd loses its quorum; the leader's disk is full; the
-// standby that commits wait for stands still. Nothing that was acknowledged or shown is lost, all goes on by itself, and
+// synchronous standby is suspended. No acknowledged or served data is lost, all continues without intervention, and
 // messages name the cause.
 func TestClusterOfTheGuideLosesNothing(t *testing.T) {
 	if !testenv.Long() {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostWords is how many words a sentence may have.
+// mostWords is the maximum number of words in a sentence.
 const mostWords = 25
 
 // sentence is one of a text, and where it begins.
@@ -80,7 +80,7 @@ var (
 	listItem   = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
 )
 
-// paragraph is a piece of text in which sentences may go on from line to line.
+// paragraph is a piece of text whose sentences may continue from line to line.
 type paragraph struct {
 	line int
 	text string
@@ -129,7 +129,7 @@ var columns = regexp.MustCompile(`\S {2,}\S`)
 
 var flagLine = regexp.MustCompile(`^ +(-\w, )?--[\w-]+( \S+)* {2,}`)
 
-// helpsIn returns the paragraphs of helps, and what is said of each flag. Usage lines, examples and lists of commands
+// helpsIn returns the paragraphs of helps, and the descriptions of flags. Usage lines, examples and lists of commands
 // are no sentences.
 func helpsIn(text string) (all []paragraph) {
 	inHelp, inParagraph := false, false

@@ -55,10 +55,10 @@ const shownFolder = "/tmp/tmshare"
 
 var shownAddresses = []string{"127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"}
 
-// setUp is what a session does not have to do: the clone is there, and so are the programs.
+// setUp matches commands that the test skips: the clone and the programs exist.
 var setUp = regexp.MustCompile(`^(git clone|go install|export PATH)`)
 
-// step is a command of a document with what it prints.
+// step is a command of a document with its output.
 type step struct {
 	line    int
 	command string
@@ -121,7 +121,7 @@ func consoleBlocks(text string) (commands []step) {
 	return commands
 }
 
-// pattern returns the regular expression of what is printed.
+// pattern returns the regular expression of an output.
 func pattern(output []string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -136,7 +136,7 @@ func pattern(output []string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// shell is a session of bash, in which programs in the background go on running.
+// shell is a session of bash, in which programs continue in the background.
 type shell struct {
 	in  io.Writer
 	out *bufio.Reader
@@ -168,7 +168,7 @@ func startShell(t *testing.T, dir string) *shell {
 	return &shell{in, bufio.NewReader(out)}
 }
 
-// run runs a command and returns what it printed, and its exit code.
+// run runs a command and returns its output, and its exit code.
 func (s *shell) run(t *testing.T, command string) (printed string, code int) {
 	const end = "\x1e" // nothing else prints it
 	fmt.Fprintf(s.in, "{ %s\n} </dev/null\nprintf '%s%%d\\n' $?\n", command, end)

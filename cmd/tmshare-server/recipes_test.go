@@ -52,7 +52,7 @@ func TestSearchIndexOfTheGuide(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "words.ttl"), []byte(b.String()), 0o600))
 	}
-	// checked compares the index with what the subscription has.
+	// checked compares the index with the subscription.
 	checked := func(labels map[string]string) {
 		want, got := map[string]string{}, map[string]string{}
 		for line := range strings.Lines(run("tmshare-client changes words --from beginning")) {
@@ -98,7 +98,7 @@ func TestSearchIndexOfTheGuide(t *testing.T) {
 	checked(labels)
 }
 
-// askEngine asks the search engine, and returns the rows of an answer that has some.
+// askEngine sends a request to the search engine, and returns the rows of its answer, if any.
 func askEngine(t *testing.T, engine, command string, arguments url.Values) (rows [][]string) {
 	resp, err := http.Get("http://" + engine + "/d/" + command + "?" + arguments.Encode())
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func askEngine(t *testing.T, engine, command string, arguments url.Values) (rows
 	if command != "select" {
 		return nil
 	}
-	var sets [][]json.RawMessage // one: how many, the columns, and the rows
+	var sets [][]json.RawMessage // a set: its number of rows, the columns, and the rows
 	require.NoError(t, json.Unmarshal(answer[1], &sets))
 	for _, row := range sets[0][2:] {
 		var texts []string

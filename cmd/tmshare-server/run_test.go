@@ -38,8 +38,7 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// writeCertificate writes a new certificate for 127.0.0.1 and its key, and
-// returns what trusts it.
+// writeCertificate writes a new certificate for 127.0.0.1 and its key, and returns a pool that trusts it.
 func writeCertificate(t *testing.T, cert, key string, serial int64) *x509.CertPool {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,7 +60,7 @@ func writeCertificate(t *testing.T, cert, key string, serial int64) *x509.CertPo
 	return pool
 }
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns a loopback address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := testenv.FreeAddress()
@@ -142,7 +141,7 @@ func TestServesHTTPSOnHTTP1AndHTTP2(t *testing.T) {
 	assert.ErrorContains(t, err, "protocol version")
 }
 
-// Commands that send requests to a server trust an authority of its owner where they are told to, and say so where not.
+// Commands that send requests to a server trust an authority named by their flags, and report an untrusted one.
 func TestCommandsTrustAnAuthorityOfTheOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,7 +223,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, res.StatusCode)
 }
 
-// The server shows what the node does, whether it follows something or not.
+// The server shows the state of the node, with and without subscriptions.
 func TestPagesOfTheNode(t *testing.T) {
 	t.Parallel()
 	for _, interval := range []string{"1h", "0"} {
@@ -265,7 +264,7 @@ func TestReadTokensComeFromAFile(t *testing.T) {
 	assert.NotContains(t, p.logged(), "a-token")
 }
 
-// slowDownload asks for the current map and reads its beginning only.
+// slowDownload requests the current map and reads its beginning only.
 func (p *program) slowDownload() *bufio.Reader {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.addr)
@@ -280,11 +279,11 @@ func (p *program) slowDownload() *bufio.Reader {
 	return r
 }
 
-// largeTopics is how many topics largeMap has.
+// largeTopics is the number of topics of largeMap.
 const largeTopics = 2_000
 
-// largeMap fits neither into the buffers of a connection nor into a transaction of the database. It
-// is large by its names, not by the number of its topics, which would take more time.
+// largeMap fits neither into the buffers of a connection nor into a transaction of the database. Its names make it
+// large, not the number of its topics, which would take more time.
 func largeMap() []byte {
 	var b strings.Builder
 	b.WriteString("<topicMap xmlns='http://www.topicmaps.org/xtm/' version='2.1'>")
@@ -360,7 +359,7 @@ func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	}
 }
 
-// A 0 that somebody has typed is not taken for the default.
+// A 0 on the command line is not taken for the default.
 func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 	t.Parallel()
 	flags := serveCommand(&extension.App{Extensions: ext.All()}).Flags()

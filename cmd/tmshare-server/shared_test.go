@@ -47,7 +47,7 @@ type sharing struct {
 	nodes    []*process
 	ended    []chan struct{} // closed when the process has ended
 	balancer *httptest.Server
-	pause    time.Duration // between two numbers of one who counts
+	pause    time.Duration // pause between two numbers of one writer
 	restarts int           // of processes that ended by themselves when they were started
 }
 
@@ -61,7 +61,7 @@ func share(t *testing.T, database, store string, n int) *sharing {
 	return shareAt(t, database, nodes)
 }
 
-// shareAt starts processes with addresses of their own, each of which finds the database its own way.
+// shareAt starts processes with addresses of their own, each with its own path to the database.
 func shareAt(t *testing.T, database string, nodes []*process) *sharing {
 	t.Helper()
 	s := &sharing{t: t, dir: t.TempDir(), nodes: nodes, ended: make([]chan struct{}, len(nodes))}
@@ -158,7 +158,7 @@ var patient = &http.Client{Timeout: 20 * time.Second}
 // anyNode is the balancer.
 const anyNode = -1
 
-// request sends a request to a process. The code is 0 where there is no answer.
+// request sends a request to a process. The code is 0 without an answer.
 func (s *sharing) request(i int, method, path, body string, header map[string]string) (code int, answer []byte, h http.Header) {
 	at := s.balancer.URL
 	if i != anyNode {
@@ -191,8 +191,8 @@ func counterMap(n int) string {
 
 var counterName = regexp.MustCompile(`<value>n([0-9]+)</value>`)
 
-// count adds one to the counter of a collection, on the condition that nobody else has since it was read. It returns
-// the number that the server has acknowledged, 0 for none.
+// count adds one to the counter of a collection, if no other writer has done so since it was read. It returns the
+// acknowledged number, or 0.
 func (s *sharing) count(collection string, rng *rand.Rand) int {
 	code, _, h := s.request(anyNode, http.MethodGet, "/topicmaps/"+collection, "", nil)
 	if code != http.StatusOK {
@@ -214,7 +214,7 @@ func (s *sharing) count(collection string, rng *rand.Rand) int {
 	return n + 1
 }
 
-// get returns a document. It asks again where the server says so, as a connection to the database was cut.
+// get returns a document. It retries if the server requests it, because a connection to the database was cut.
 func (s *sharing) get(path string) []byte {
 	for tries := 0; ; tries++ {
 		code, document, h := s.request(anyNode, http.MethodGet, path, "", nil)
@@ -226,7 +226,7 @@ func (s *sharing) get(path string) []byte {
 	}
 }
 
-// log returns what the log of a collection says that the counter was, from the newest on.
+// log returns the numbers of the counter in the log of a collection, the newest first.
 func (s *sharing) log(collection string) (all []int) {
 	last := ""
 	for path := "/topicmaps/" + collection + "/fragments"; path != ""; {
@@ -259,11 +259,11 @@ var (
 	archiveLink  = regexp.MustCompile(`<link rel="prev-archive"[^>]* href="([^"]*)"`)
 )
 
-// counting is what writers were told.
+// counting has the answers to writers.
 type counting struct {
 	*sharing
 	mu           sync.Mutex
-	acknowledged map[string]map[int]int // by collection and number: how often
+	acknowledged map[string]map[int]int // by collection and number: their number
 	over         atomic.Bool
 	all          sync.WaitGroup
 }
@@ -308,7 +308,7 @@ func (c *counting) last(collection string) int {
 	return slices.Max(append(slices.Collect(maps.Keys(c.acknowledged[collection])), 0))
 }
 
-// stop ends the counting. Each number that was acknowledged is in the log once, and none is left out.
+// stop ends the counting. Each acknowledged number is in the log once, and none is missing.
 func (c *counting) stop() {
 	c.over.Store(true)
 	c.all.Wait()
@@ -328,7 +328,7 @@ func (c *counting) stop() {
 	}
 }
 
-// copying is a client that follows collections, with its store where the arguments say.
+// copying is a client that follows collections, with the store of its arguments.
 type copying struct {
 	t      *testing.T
 	args   []string
@@ -499,8 +499,8 @@ func TestProcessesOnOneDatabaseLoseAndDoubleNothing(t *testing.T) {
 		walkers[0].walks, walkers[1].walks, copies[0].rounds.Load(), copies[1].rounds.Load(), s.restarts)
 }
 
-// The primary is killed and its synchronous standby promoted. The processes go on with that by themselves, with all
-// that was acknowledged.
+// The primary is killed and its synchronous standby promoted. The processes continue with that without intervention,
+// with all acknowledged changes.
 func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -535,9 +535,9 @@ func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
 	copy.prove()
 }
 
-// Collections are renamed through one process, then the other, while writers and followers go on at the first name
-// through both. The other process knows of a rename from its answer on: the former address leads to the new one for
-// readers, writers and those who wait, and nothing that was acknowledged is lost.
+// Collections are renamed through one process, then the other, while writers and followers continue at the first name
+// through both. The other process knows a new name from its next answer on: the former address redirects readers,
+// writers and waiting requests, and no acknowledged change is lost.
 func TestRenamesBesideAnotherProcess(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -581,7 +581,7 @@ func TestRenamesBesideAnotherProcess(t *testing.T) {
 	before := c.last("n0")
 	testenv.Eventually(t, func() bool { return c.last("n0") > before }, "writers go on")
 
-	// Those who wait at the other process are led to the new name at once.
+	// Requests that wait at the other process are redirected to the new name at once.
 	code, answer, _ = s.request(0, http.MethodPut, "/topicmaps/still", "{}", map[string]string{"Content-Type": "application/json"})
 	require.Equal(t, http.StatusCreated, code, "%s", answer)
 	code, _, h := s.request(1, http.MethodGet, "/topicmaps/still/fragments", "", nil)

@@ -26,8 +26,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// busyServer starts the program, and a request to it whose body does not end
-// until finish is called. finish returns the status of the answer.
+// busyServer starts the program, and a request to it whose body ends when finish is called. finish returns the status
+// of the answer.
 func busyServer(t *testing.T) (cmd *exec.Cmd, addr string, finish func() string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lib.xtm")
@@ -50,7 +50,7 @@ func busyServer(t *testing.T) (cmd *exec.Cmd, addr string, finish func() string)
 	t.Cleanup(func() { c.Close() })
 	answers := bufio.NewReader(c)
 	fmt.Fprintf(c, "PUT /topicmaps/lib HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nTMShare-Max-Delete: all\r\nExpect: 100-continue\r\n\r\n", addr, len(document))
-	line, err := answers.ReadString('\n') // comes when the body is being read
+	line, err := answers.ReadString('\n') // received when the body is being read
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
 	return cmd, addr, func() string {
@@ -88,8 +88,7 @@ func TestSecondSIGTERMEndsAtOnce(t *testing.T) {
 	assert.EqualError(t, cmd.Wait(), "signal: terminated", "it does not wait for the request, which never ends")
 }
 
-// A command that waits for a server ends at once after Ctrl-C, with the exit code for that, and says what has become of
-// what it was to do.
+// A command that waits for a server ends at once after Ctrl-C, with the exit code for that, and reports the outcome.
 func TestCommandsThatAreInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,8 +121,8 @@ func TestCommandsThatAreInterrupted(t *testing.T) {
 	}
 }
 
-// A publication that takes longer than the grace period is ended with it, and leaves nothing: the
-// map is the old one or the new one.
+// A publication that takes longer than the grace period is ended with it, as a whole: the map is the old one or the new
+// one.
 func TestGraceEndsAPublicationAsAWhole(t *testing.T) {
 	t.Parallel()
 	before := largeMap()
@@ -167,8 +166,7 @@ func (s *signalling) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A client that is gone in the middle of its publication leaves the map that was there, or the whole new one, and a
-// server that serves on.
+// A client that disconnects during its publication leaves the old map, or the whole new one, and the server continues.
 func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	before := largeMap()
@@ -219,8 +217,8 @@ func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 	assert.NotContains(t, p.logged(), "level=ERROR", "a client that is gone is no failure of the server")
 }
 
-// A server that is killed while it renames a collection has renamed it or has not: one name has it, with all that was
-// published, and the former one leads there. What is derived from it goes on.
+// A server killed while it renames a collection has renamed it or not: one name has all published data, and the former
+// one redirects to it. Derived collections continue.
 func TestRenamesOfServersThatAreKilled(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	dir, address, rng := t.TempDir(), freeAddress(t), testenv.Rand(39)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Under systemd the server takes the socket that is passed to it, and tells that it is ready, alive, and stopping.
+// Under systemd the server takes the socket that is passed to it, and reports that it is ready, alive, and stopping.
 func TestServeUnderSystemd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func TestServeUnderSystemd(t *testing.T) {
 	address := socket.Addr().String()
 	require.NoError(t, socket.Close())
 
-	// systemd names the process that the socket is for. --listen would be an error: it is not used.
+	// systemd sets the process of the socket. --listen would be an error: it is not used.
 	c := exec.Command("sh", "-c", `export LISTEN_PID=$$; exec tmshare-server serve --listen nowhere --data "$1"`, "sh", filepath.Join(dir, "data"))
 	c.ExtraFiles = []*os.File{passed}
 	c.Env = append(os.Environ(), "LISTEN_FDS=1", "NOTIFY_SOCKET="+notify, "WATCHDOG_USEC=60000")

@@ -23,8 +23,8 @@ func has(s *triplestore.Store, name, not string) bool {
 	return strings.Contains(all, `"`+name+`"`) && !strings.Contains(all, `"`+not+`"`)
 }
 
-// serve and watch keep targets in step while they run, and go on where they ended. A store that is away holds up no
-// other, and sync says that it is.
+// serve and watch keep targets in step while they run, and continue after a restart. An unavailable store delays no
+// other, and sync reports it.
 func TestTargetsOfProcesses(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
@@ -92,7 +92,7 @@ func TestTargetsOfProcesses(t *testing.T) {
 	require.Empty(t, own.Graph("<http://e/graph>"))
 }
 
-// Commands, pages and doctor say how targets and hubs are, and what takes the source of a target away says so.
+// Commands, pages and doctor report the state of targets and hubs. Removing the source of a target reports it too.
 func TestDependentsAreSeen(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not here", http.StatusForbidden) }))

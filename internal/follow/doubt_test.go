@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// A doubt says how many readings there are of those that are needed, and when they are believed at the earliest.
+// A doubt states the number of readings, those needed, and the earliest time of confirmation.
 func TestDoubtSaysWhenItIsBelieved(t *testing.T) {
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestDoubtSaysWhenItIsBelieved(t *testing.T) {
 	}
 }
 
-// A doubt that no reading confirms promises none, and advises no word of a person.
+// A doubt that no reading confirms promises none, and advises no confirmation by a person.
 func TestDoubtThatNothingConfirms(t *testing.T) {
 	m := &follow.Memory{Feed: "f", Proves: true}
 	r := &follow.Reading{Loss: follow.LossOlder, Why: "older", Feed: "f", Checked: time.Unix(1, 0), Openings: []string{"o"}} // a cache's
@@ -44,7 +44,7 @@ func TestDoubtThatNothingConfirms(t *testing.T) {
 	assert.Contains(t, m.Doubt.Advice(func(flag string) string { return flag }), "The next rounds tell")
 }
 
-// Nothing is lost by a copy that has nothing, but an answer from before is none to believe.
+// A copy without data loses none, but an answer with an earlier state is not accepted.
 func TestNothingIsHeld(t *testing.T) {
 	j := follow.Judge{Now: time.Unix(100, 0), After: time.Hour, Nothing: true}
 	r := &follow.Reading{Loss: follow.LossFeed, Feed: "g", Head: "h", Made: time.Unix(50, 0)}

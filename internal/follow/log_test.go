@@ -15,8 +15,8 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// However little memory there is, entries come back in the order of time, each once, and it
-// is known of each whether a later one is of the same topic.
+// With any amount of memory, entries are returned in the order of time, each once, with the information whether a later
+// one is of the same topic.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -37,7 +37,7 @@ func TestLog(t *testing.T) {
 				e.TopicSI = []string{name, "http://psi.example.org/other"}
 			}
 			r := ChangeOf(&e, "http://server.example/feed")
-			if len(added) > 0 && random.IntN(10) == 0 { // once more
+			if len(added) > 0 && random.IntN(10) == 0 { // a duplicate
 				r = added[random.IntN(len(added))]
 			} else {
 				added = append(added, r)

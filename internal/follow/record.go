@@ -158,11 +158,10 @@ type Delta struct {
 	// KeepMark states that the mark stays though the changes are applied, because a page is older than the last one
 	// read.
 	KeepMark bool
-	// AsOf is a time by the server's clock: what is read has what had happened by then. It is zero where nobody knows
-	// it.
+	// AsOf is a time by the server's clock: the reading includes all earlier changes. It is zero if not known.
 	AsOf time.Time
 
-	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
+	// Supply adds the work to the plan, with the packages that have the content. nil: there are none.
 	Supply func(context.Context, *Planning) error
 	// Open opens the content of a record in its package. It may be nil.
 	Open func(*Record)
@@ -171,8 +170,8 @@ type Delta struct {
 // Close removes the files of the look.
 func (n *Delta) Close() error { return errors.Join(n.Stated.Close(), n.Log.Close()) }
 
-// Records iterates over the records that the source says something new about, in the order of
-// their ids, each in its last state.
+// Records iterates over the records with new statements of the source, in the order of their ids, each in its last
+// state.
 func (n *Delta) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return seq.Map(n.Stated.states(ctx), func(one *state) (Record, error) {
 		if !one.news {
@@ -182,7 +181,7 @@ func (n *Delta) Records(ctx context.Context) iter.Seq2[Record, error] {
 	})
 }
 
-// Mark is how far a source has been followed. The zero Mark is its beginning.
+// Mark is the point up to which a source has been followed. The zero Mark is its beginning.
 type Mark struct {
 	Feed     string    `json:"feed,omitempty"`     // the id of the feed
 	Updated  time.Time `json:"updated,omitzero"`   // the latest time of all entries
@@ -194,26 +193,26 @@ type Mark struct {
 
 	// Waiting is the number of records of the source that wait for others of it, such as the end of a transaction.
 	Waiting int `json:"waiting,omitempty"`
-	// Documents is what the protocol knows of the documents of the source.
+	// Documents is the protocol's data about the documents of the source.
 	Documents json.RawMessage `json:"documents,omitempty"`
 
-	// What follows is of a [Log] only. Relied is the key of a later change, "" if none: if the next reading of the feed
-	// has it, it also has the entries that superseded those passed over. Unsettled are the changes at Updated whose topics
-	// may have changed once more at that time, by a change that the feed shows as the same entry: by id, the digest of
-	// what was read for them. Digest is the state digest that the source states for the mark, "" where it states none.
+	// These fields are of a [Log] only. Relied is the key of a later change, or "": if the next reading of the feed has
+	// it, it also has the entries that superseded those passed over. Unsettled are the changes at Updated whose topics
+	// may have changed again at that time, with the same entry: by id, the digest of the content that was read for
+	// them. Digest is the state digest that the source states for the mark, or "".
 	Relied    string            `json:"-"`
 	Digest    string            `json:"-"`
 	Unsettled map[string]string `json:"-"`
 
-	// Begun is where a round was to lead to that has not been finished: some of what it
-	// brought may be held. Whole says of such a one that it was to compare all that is held.
+	// Begun is the target of an unfinished round: some of its records may be held. Whole states that the round was to
+	// compare all held records.
 	Begun *Mark `json:"begun,omitempty"`
 	Whole bool  `json:"whole,omitempty"`
 }
 
-// Begin returns the mark to keep before what the news say is done. If that is interrupted,
-// the next look goes on from m; but it finds out whether the history that it has begun with
-// is still that of the source. The mark of a log moves with its changes.
+// Begin returns the mark to store before the changes of n are applied. After an interruption, the next look continues
+// from m; but it checks that the source still has the history that the round has begun with. The mark of a log moves
+// with its changes.
 func (m Mark) Begin(n *Delta) Mark {
 	switch {
 	case n.Unchanged:
@@ -229,7 +228,7 @@ func (m Mark) Begin(n *Delta) Mark {
 	return m
 }
 
-// Known returns m, and what is begun.
+// Known returns m, and the mark of an unfinished round.
 func (m *Mark) Known() []*Mark {
 	if m.Begun == nil {
 		return []*Mark{m}
@@ -251,7 +250,7 @@ type Patch struct {
 // MaxPatched is the length in bytes up to which a file is patched: that is done in memory.
 const MaxPatched = 4 << 20
 
-// dropPatches forgets the patch to a record. It leads from a version that nobody may have.
+// dropPatches removes the patches of a record, because their base version may not be held.
 func (r *Record) dropPatches() {
 	for i := range r.Representations {
 		r.Representations[i].Patch = nil

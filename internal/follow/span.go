@@ -18,7 +18,7 @@ type Span struct {
 	low     time.Time // all entries of the documents that were read are remembered from then on
 }
 
-// mark16 is the beginning of a hash, long enough that nobody makes two that are equal.
+// mark16 is the beginning of a hash, long enough to prevent collisions.
 type mark16 [16]byte
 
 func hash16(s string) mark16 {
@@ -26,14 +26,14 @@ func hash16(s string) mark16 {
 	return mark16(sum[:16])
 }
 
-// spanned is an entry. Its record is what a later entry may be about, too.
+// spanned is an entry. A later entry may be about the same record.
 type spanned struct {
 	updated int64 // microseconds since 1970
 	record  mark16
-	late    bool // it came after entries that have later times: its time says nothing of how far a reading goes back
+	late    bool // it came after entries with later times: its time does not show how far back a reading goes
 }
 
-// Remembered returns the entries that were read last, as far as they are remembered. m may be nil: nothing is.
+// Remembered returns the remembered entries of earlier readings. m may be nil: none.
 func (m *Memory) Remembered() *Span {
 	if m == nil {
 		return nil
@@ -50,13 +50,13 @@ func (s *Span) Has(key string) bool {
 	return ok
 }
 
-// Reaches reports whether an entry of that time would be remembered, if it had stood in what was read.
+// Reaches reports whether an entry of that time would be remembered if it had been read.
 func (s *Span) Reaches(at time.Time) bool { return s != nil && !at.Before(s.low) }
 
-// IsNew reports whether an entry of that time is not remembered, and would be if it had stood in what was read.
+// IsNew reports whether an entry of that time is not remembered, and would be if it had been read.
 func (s *Span) IsNew(key string, at time.Time) bool { return s.Reaches(at) && !s.Has(key) }
 
-// Forget forgets the entries from a time on: they are to be handled anew.
+// Forget removes the entries from a time on, so that they are handled again.
 func (s *Span) Forget(from time.Time) {
 	if s == nil {
 		return
@@ -99,20 +99,20 @@ func (s *Span) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// SpanRead compares the entries of a reading with those that are remembered. Each is added as it is read.
+// SpanRead compares the entries of a reading with the remembered ones. Each is added when it is read.
 type SpanRead struct {
-	Part bool // there is more than what is read, of any time: what is remembered of other records stays
+	Part bool // only some records were read: the remembered entries of others are kept
 
 	before *Span
 	asOf   int64 // a time by the server's clock, from before it was read
 	newest int64 // of all that is remembered and was no future then, but for some time
 	read   map[mark16]spanned
 	low    int64            // the earliest time of all that was read
-	back   int64            // the earliest time of an entry that came in its order: so far the reading goes back
+	back   int64            // the earliest time of an entry in order: so far the reading goes back
 	kept   int64            // read has all entries from then on
-	seen   map[mark16]bool  // of those that are remembered
+	seen   map[mark16]bool  // remembered entries that were read
 	later  map[mark16]int64 // by record: the latest time of an entry
-	fresh  map[mark16]bool  // by record: whether there is an entry that is not remembered
+	fresh  map[mark16]bool  // by record: whether it has an entry that is not remembered
 }
 
 // never is earlier than all times that are stated, and forever later, in microseconds since 1970.
@@ -174,7 +174,7 @@ func (r *SpanRead) cut() {
 		times = append(times, e.updated)
 	}
 	slices.SortFunc(times, func(a, b int64) int { return cmp.Compare(b, a) })
-	r.kept = times[MaxSpan] + 1 // of one time all are kept, or none
+	r.kept = times[MaxSpan] + 1 // of one time all or none are kept
 	for k, e := range r.read {
 		if e.updated < r.kept {
 			delete(r.read, k)
@@ -196,13 +196,13 @@ func (r *SpanRead) Lacks() bool {
 	return false
 }
 
-// stands reports whether an entry that is remembered was read, or a later one of its record. One with a time of the
-// future says nothing of what is later: another one of its record, which is not remembered, puts it right.
+// stands reports whether a remembered entry was read, or a later one of its record. For an entry with a future time no
+// later one is known: another, unknown one of its record corrects it.
 func (r *SpanRead) stands(k mark16, e spanned) bool {
 	return r.seen[k] || r.later[e.record] > e.updated || e.updated > r.asOf && r.fresh[e.record]
 }
 
-// Newest returns the time of the newest entry that is remembered, zero for none.
+// Newest returns the time of the newest remembered entry, or zero.
 func (s *Span) Newest() (newest time.Time) {
 	if s == nil || len(s.entries) == 0 {
 		return time.Time{}
@@ -228,8 +228,8 @@ func (r *SpanRead) Stands() bool {
 	return false
 }
 
-// Span returns what is to be remembered of the reading: what was read, and what is remembered of the time before that.
-// whole says that all was read that there is.
+// Span returns the entries to remember: those of the reading, and the remembered ones of the time before it. whole
+// states that the source was read to its end.
 func (r *SpanRead) Span(whole bool) *Span {
 	if r.before != nil {
 		for k, e := range r.before.entries {

@@ -16,16 +16,16 @@ import (
 	"github.com/tmshare/tmshare/internal/extsort"
 )
 
-// Scratch is where a look at a source keeps what is more than fits into memory.
+// Scratch holds the settings for data of a look that do not fit into memory.
 type Scratch struct {
 	// Path is how the names of the files begin that are made, and removed again. By default
 	// they are in the system's folder for such files.
 	Path       string
 	Memory     int          // bytes that each of some sorters has in memory, about; default 8 MB
 	Chunk      int          // records that are read back at a time; default 4000
-	CheckSpace func() error // is asked now and then whether the disk has free space; may be nil
+	CheckSpace func() error // called periodically to check the free space; may be nil
 
-	// MaxEntries bounds what a source may say of its records in one look; default 10,000,000.
+	// MaxEntries limits the statements of a source in one look; default 10,000,000.
 	MaxEntries int
 }
 
@@ -56,7 +56,7 @@ var ScratchMemory = 8 << 20
 // sorters makes the names of files unique.
 var sorters atomic.Uint64
 
-// Sorter returns a sorter whose file, if it needs one, has a name of its own.
+// Sorter returns a sorter. Its file, if needed, has a unique name.
 func (s *Scratch) Sorter() *extsort.Sorter {
 	path, most := s.Path, s.Memory
 	if path == "" {
@@ -68,19 +68,19 @@ func (s *Scratch) Sorter() *extsort.Sorter {
 	return &extsort.Sorter{Path: path + "-rows-" + strconv.FormatUint(sorters.Add(1), 36) + TempSuffix, Most: most}
 }
 
-// Kind tells in what part of a source a statement stands.
+// Kind is the part of a source that has a statement.
 type Kind byte
 
 // The kinds, in the order in which the statements about a record are read.
 const (
-	kindHeld    Kind = iota // it says only that the record is held
+	kindHeld    Kind = iota // a record that is held
 	KindOlder               // it is no news: it stands before the mark
 	KindListed              // in a list of all
 	KindChanged             // in a list of changes, or in a feed
 )
 
-// Statement is what a source says of a record in one place. What decides which statement is the
-// last one stands apart from the rest of the Record, which is seldom read.
+// Statement is a statement of a source about a record. The fields that determine the last statement are separate from
+// the rest of the Record, which is rarely read.
 type Statement struct {
 	ID    string
 	Kind  Kind
@@ -141,7 +141,7 @@ func flag(set bool, value byte) byte {
 
 const headSize = 1 + 4 + extsort.TimeSize
 
-// value returns what the statement is in a row, but for its id, kind and place.
+// value returns the value of the statement in a row: all but its id, kind and place.
 func (s *Statement) value() []byte {
 	flags := flag(s.Deleted, isDeleted) | flag(s.Anew, isAnew) | flag(s.Placed, isPlaced) | flag(s.Unsure,
 		isUnsure) | flag(s.skipped, isSkipped) | flag(s.Fresh, isFresh)
@@ -157,14 +157,13 @@ func (s *Statement) readValue(b []byte) {
 	s.Updated, s.rest = extsort.Time(b[5:]), b[headSize:]
 }
 
-// byID returns the key of the statement among those that are sorted by record. XML has no
-// character 0.
+// byID returns the key for sorting the statement by record. XML has no character 0.
 func (s *Statement) byID() []byte {
 	key := append(append([]byte(s.ID), 0), byte(s.Kind))
 	return binary.BigEndian.AppendUint64(key, s.Place)
 }
 
-// ReadByID reads a row of [Statements], or of what is wanted of a [Planning].
+// ReadByID reads a row of [Statements], or of the wanted records of a [Planning].
 func ReadByID(row extsort.Row) (s Statement) {
 	id, rest, _ := bytes.Cut(row.Key, []byte{0})
 	s.ID, s.Kind, s.Place = string(id), Kind(rest[0]), binary.BigEndian.Uint64(rest[1:])
@@ -172,7 +171,7 @@ func ReadByID(row extsort.Row) (s Statement) {
 	return s
 }
 
-// InOrder returns the row of a statement that is to stand at a place whose key is given.
+// InOrder returns the row of a statement for sorting by a key.
 func (s *Statement) InOrder(key []byte) extsort.Row {
 	value := binary.AppendUvarint(nil, uint64(len(s.ID)))
 	return extsort.Row{Key: key, Value: append(append(value, s.ID...), s.value()...)}

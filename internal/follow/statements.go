@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extsort"
 )
 
-// Statements are what a look at a source has brought. They may be too many for the memory.
+// Statements are the statements of a look at a source. They may be too many for the memory.
 type Statements struct {
 	url     string // of the source
 	scratch *Scratch
@@ -25,7 +25,7 @@ func NewStatements(url string, s *Scratch) *Statements {
 	return &Statements{url: url, scratch: s, rows: s.Sorter()}
 }
 
-// Add adds a statement. It fails where there are too many of them.
+// Add adds a statement. It fails if there are too many.
 func (s *Statements) Add(one *Statement) error {
 	if err := s.scratch.Admit(s.url, s.rows.Count()); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *Statements) Add(one *Statement) error {
 	return s.rows.Add(one.byID(), one.value())
 }
 
-// Count returns how many statements there are.
+// Count returns the number of statements.
 func (s *Statements) Count() int { return s.rows.Count() }
 
 // Admit fails where a look at the source at a URL may have no more than so many statements.
@@ -49,7 +49,7 @@ func (s *Scratch) Admit(url string, n int) error {
 	return nil
 }
 
-// Close removes the files. The statements may be nil: then there are none.
+// Close removes the files. s may be nil.
 func (s *Statements) Close() error {
 	if s == nil {
 		return nil
@@ -57,27 +57,27 @@ func (s *Statements) Close() error {
 	return s.rows.Close()
 }
 
-// Rules tell what the statements about a record say in all.
+// Rules are the rules for combining the statements about a record.
 type Rules struct {
-	// unsure: a record that is changed and deleted at one time is there if what represents it
-	// is. Else the later place counts.
+	// Unsure: a record that is changed and deleted at one time exists if its representation does. Otherwise the later
+	// place counts.
 	Unsure bool
-	// since is the mark: what has been seen at its time is no news. nil: all is news.
+	// Since has the statements handled at the time of the mark, which are no news. nil: all are news.
 	Since *Seen
 }
 
-// state is what a source says of a record in all.
+// state combines the statements of a source about a record.
 type state struct {
-	Statement            // the last one that is news, if there is any
-	older     *Statement // the last one that is none
+	Statement            // the last new one, if any
+	older     *Statement // the last one that is not new
 	news      bool
 	held      bool
 	fresh     *Statement // one that is not remembered of earlier readings
-	// news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
+	// a new change follows a deletion with a later time: a clock was set back, or the list is out of order
 	disputed bool
-	changes  int // how many there are
-	again    int // how many of these are at the time of the mark
-	last     int // how many changes are at the time of the last one
+	changes  int // number of changes
+	again    int // number of these at the time of the mark
+	last     int // number of changes at the time of the last one
 }
 
 // add adds the next statement about the record.
@@ -119,7 +119,7 @@ func (s *state) add(one Statement, by *Rules) {
 	}
 }
 
-// end finds out what all statements together tell.
+// end combines all statements.
 func (s *state) end(by *Rules) {
 	s.disputed = s.news && !s.Deleted && s.older != nil && s.older.Deleted && s.older.Updated.After(s.Updated)
 	if s.fresh != nil && !s.Fresh { // the time of the last one was wrong, or that of the fresh one is
@@ -128,12 +128,12 @@ func (s *state) end(by *Rules) {
 	if by.Since == nil || s.Kind != KindChanged {
 		return
 	}
-	// Two changes at one time are told apart by their number alone.
+	// Two changes at one time are distinguished only by their number.
 	s.Anew = s.Updated.After(by.Since.at) && s.last > 1 || s.Updated.Equal(by.Since.at) && by.Since.isNew(s.ID, s.again)
 	s.skipped = s.changes-by.Since.times[s.ID] > 1
 }
 
-// states iterates over the records that something is said about, in the order of their ids.
+// states iterates over the records with statements, in the order of their ids.
 func (s *Statements) states(ctx context.Context) iter.Seq2[*state, error] {
 	return func(yield func(*state, error) bool) {
 		if s == nil {
@@ -214,14 +214,14 @@ func (i *Instant) Digest() string {
 // Move moves a mark to the instant.
 func (i *Instant) Move(m *Mark) { m.Updated, m.At, m.AllAt = i.At, i.IDs, i.Digest() }
 
-// Seen is what has been handled at the time of a mark.
+// Seen has the statements handled at the time of a mark.
 type Seen struct {
 	at    time.Time
-	times map[string]int // by id, how often
+	times map[string]int // by id, their number
 	all   bool           // all that is there now
 }
 
-// SeenAt compares what has been handled at a mark with what the source says of that time now.
+// SeenAt compares the statements handled at a mark with the source's present ones of that time.
 func SeenAt(m *Mark, now *Instant) *Seen {
 	s := &Seen{at: m.Updated, times: map[string]int{}, all: m.AllAt != "" && m.AllAt == now.Digest()}
 	for _, id := range m.At {

@@ -10,14 +10,14 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// wait is how long a server is asked to wait: less than clients and proxies do.
+// wait is the time for which a server may hold a request: less than the limits of clients and proxies.
 const wait = 50 * time.Second
 
 // Wait has a server answer when a feed document is another than the one with an ETag, or after a while (RFC 7240 §4.3,
 // The "wait" Preference). It reports whether it is another, and whether the server had the request wait.
 func Wait(ctx context.Context, f *fetch.Fetcher, ref, etag string) (changed, waited bool, err error) {
 	once := *f
-	once.Tries = 1 // a server that is gone is asked when the next round is due
+	once.Tries = 1 // an unavailable server is requested again in the next round
 	r := fetch.Request{
 		Method: http.MethodHead, URL: ref, Accept: acceptAtom, ETag: etag, Within: wait + 5*time.Second,
 		Packed:  true,

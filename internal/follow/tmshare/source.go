@@ -1,5 +1,4 @@
-// Package tmshare finds out what has changed at a server of TMShare, or of SDShare, from the fragments
-// feed of a collection.
+// Package tmshare reads the changes of a server of TMShare, or of SDShare, from the fragments feed of a collection.
 package tmshare
 
 import (
@@ -24,11 +23,11 @@ type Source struct {
 	// Until is the time of the last entries that are read, zero for no such time.
 	Until time.Time
 
-	// Kept says that what the server keeps of its history is enough, where it does not go back to the mark.
+	// Kept accepts a feed whose stored history does not go back to the mark.
 	Kept bool
 
-	// Bundles says that the fragments are wanted with the documents that list them, where the server has them so, and
-	// there are many.
+	// Bundles requests fragments together with the documents that list them, if the server supports that and many are
+	// new.
 	Bundles bool
 	Ahead   bool // one is fetched while the one before it is read
 
@@ -43,7 +42,7 @@ type Source struct {
 	Check    func(f *feeds.Feed, at string, recent bool) error
 	Progress func(documents int) // may be nil
 
-	// Advice says how to get past a feed that cannot be read back to the mark.
+	// Advice is the remedy if a feed cannot be read back to the mark.
 	Advice string
 }
 
@@ -78,8 +77,8 @@ func (s *Source) Delta(ctx context.Context, ref string, look follow.Look, _ foll
 	}
 }
 
-// Search reads the document at a URL, and those behind it, up to so many, until f returns false. It
-// gives f each document, and what its entries say. That a document cannot be read ends the search.
+// Search reads the document at a URL, and the older ones, up to most, until f returns false. It calls f with each
+// document and its changes. An unreadable document ends the search.
 func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.Mark,
 	f func(*follow.Document, []*follow.Record) bool) error {
 	c := s.chain(s.Fetcher)
@@ -107,8 +106,8 @@ func (s *Source) chain(f *fetch.Fetcher) *follow.Chain {
 	}
 }
 
-// check compares the id of a document with that of the feed. Pages are made anew for each
-// request, by some servers with an id for each.
+// check compares the id of a document with that of the feed. Some servers make pages for each request, with an id for
+// each.
 func (s *Source) check(d *follow.Document, feed string, recent bool) error {
 	if s.Check != nil {
 		if err := s.Check(d.Feed, d.URL, recent); err != nil {
@@ -122,7 +121,7 @@ func (s *Source) check(d *follow.Document, feed string, recent bool) error {
 		d.URL, d.ID, feed)
 }
 
-// record returns what an entry says.
+// record returns the change of an entry.
 func (s *Source) record(e *feeds.Entry, document string) *follow.Record {
 	r := follow.ChangeOf(e, document)
 	if link, ok := s.Link(e); ok {

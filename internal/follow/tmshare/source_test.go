@@ -17,7 +17,7 @@ import (
 func TestEntriesThatTheSnapshotContainsAreBounded(t *testing.T) {
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := (&Source{}).walk("feed", follow.Look{Mark: follow.Mark{Updated: at}})
-	w.stated = true // as servers of ours do
+	w.stated = true // like TMShare servers
 	take := func(id string) error {
 		return w.take(&feeds.Entry{ID: id, Updated: at, State: feeds.StateLive}, "feed")
 	}

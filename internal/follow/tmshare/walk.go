@@ -17,16 +17,16 @@ type walk struct {
 	*Source
 	fetcher *fetch.Fetcher
 	mark    follow.Mark
-	memory  *follow.Memory // nil: nothing is remembered
+	memory  *follow.Memory // nil: none
 	doubt   *follow.Doubt
 	whole   bool // it is read to its end
 	log     *follow.Log
 
-	found     map[string]bool // by key, whether the entries were found that are to be there
-	missing   int             // how many of those that stood at the mark were not
-	relied    bool            // the entry that the state relies on was found, or there is none
+	found     map[string]bool // by key, whether the expected entries were found
+	missing   int             // number of missing entries of the mark
+	relied    bool            // the entry on which the state relies was found, or there is none
 	contained []string        // ids of the entries at the mark's time that the snapshot contains
-	size      int             // bytes of these
+	size      int             // size of these in bytes
 	passed    bool            // an entry before the mark was seen
 	paged     bool
 	descends  bool      // an entry is older than the one before it
@@ -140,7 +140,7 @@ func (w *walk) unchanged(a *fetch.Answer) *follow.Delta {
 	return n
 }
 
-// judge finds out whether the feed goes on from the mark.
+// judge determines whether the feed continues from the mark.
 func (w *walk) judge(n *follow.Delta) {
 	n.Head, n.HeadAt = "", w.newest.Updated
 	if w.newest.ID != "" {
@@ -199,9 +199,9 @@ func (w *walk) hadEntries() bool {
 	return len(w.mark.At) > 0 || w.memory != nil && len(w.memory.Held) > 0
 }
 
-// stands reports whether what was handled is in the feed still: the entries at the mark, the one that the state relies
-// on, and on servers that prove nothing all that is remembered of the time that was read, or a later entry of the same
-// topic. Servers of SDShare list each topic once, with the time of its last change.
+// stands reports whether the feed still has the handled entries: those at the mark, the one on which the state relies,
+// and on servers that prove nothing all remembered ones of the time that was read, or a later entry of the same topic.
+// Servers of SDShare list each topic once, with the time of its last change.
 func (w *walk) stands() bool {
 	switch {
 	case w.gone && !w.arrived():
@@ -212,7 +212,7 @@ func (w *walk) stands() bool {
 	return !w.span.Lacks() && w.span.Stands()
 }
 
-// few is how many fragments are fetched by themselves rather than with all others of a document.
+// few is the maximum number of fragments that are fetched one by one instead of with the whole document.
 const few = 3
 
 // wants reports whether the fragments of a document are wanted with it: much of it is new.
@@ -228,7 +228,7 @@ func (w *walk) wants(d *follow.Document) bool {
 
 func (w *walk) add(f *feeds.Feed, document string) error {
 	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
-		slices.Reverse(f.Entries) // so that entries of one time are in the order of the others
+		slices.Reverse(f.Entries) // for the same order of entries of one time
 		w.mixed = true
 	}
 	for i := range f.Entries {
@@ -297,9 +297,9 @@ func (w *walk) isUnsettled(key string) bool {
 	return again
 }
 
-// isKnown reports whether an entry is handled. On servers of ours times strictly increase, so that all are that are
-// before the mark. On others an entry may be published late, with a time before: it is news unless it is remembered.
-// What stands in a document that no round has read yet, and is older than all that was read, was published long ago.
+// isKnown reports whether an entry was handled. On TMShare servers times strictly increase, so all entries before the
+// mark were. On others an entry may be published late, with an earlier time: it is new unless it is remembered. An
+// unread document with only older entries was published long ago.
 func (w *walk) isKnown(e *feeds.Entry, key string) bool {
 	span := w.memory.Remembered()
 	if e.State != "" || span == nil {
@@ -313,9 +313,8 @@ func (w *walk) isBefore(e *feeds.Entry) bool {
 	return !w.mark.Updated.IsZero() && e.Updated.Before(w.mark.Updated)
 }
 
-// complete reports whether older documents have nothing new: all entries at the
-// mark are there, or one before it. The order of pages is the server's affair
-// (RFC 5005 §3), so that they tell this only while all is in descending order, and some is.
+// complete reports whether older documents have no new entries: all entries at the mark were found, or one before it.
+// Servers choose the order of pages (RFC 5005 §3), so this holds only for descending ones.
 func (w *walk) complete() bool {
 	switch {
 	case w.whole, w.mark.Updated.IsZero(), w.paged && (w.mixed || !w.descends):
@@ -332,27 +331,25 @@ func (w *walk) complete() bool {
 	return w.arrived()
 }
 
-// arrived reports whether the walk has come to the mark.
+// arrived reports whether the walk has reached the mark.
 func (w *walk) arrived() bool {
 	return w.passed || len(w.mark.At) > 0 && w.missing == 0 && w.relied
 }
 
-// outrun reports whether the snapshot that the source was just loaded from is later than all
-// entries. It is of a history that was given up, then, and a cache has kept it: on servers that
-// state what is deleted, the last entry has the time of the last change that a snapshot contains.
-// A collection without entries is an empty one.
+// outrun reports whether the snapshot just loaded is later than all entries. Then it is a cached one of a lost history:
+// on servers that state deletions, the last entry has the time of the last change in a snapshot. A collection without
+// entries is an empty one.
 func (w *walk) outrun() bool {
 	return len(w.mark.At) == 0 && w.stated && w.newest.Updated.Before(w.mark.Updated)
 }
 
-// moved reports whether the entries that are missing at the mark may have moved, where nothing is remembered of them: a
-// change takes the entry away from the mark, and a later one is there.
+// moved reports whether the missing entries at the mark may have moved, if none are remembered: a change moves an entry
+// from the mark to a later place.
 func (w *walk) moved() bool { return w.passed && w.log.Total() >= w.missing }
 
-// isContained reports whether the snapshot that the source was just loaded from is known to
-// contain an entry. An entry at the snapshot's time is contained where times strictly
-// increase, as they do on servers that state what is deleted. Others have whole seconds, and
-// may have published the entry after the snapshot.
+// isContained reports whether the snapshot just loaded certainly contains an entry. It contains an entry at its time if
+// times strictly increase, as on servers that state deletions. Others have whole seconds, and may have published the
+// entry after the snapshot.
 func (w *walk) isContained(e *feeds.Entry) bool {
 	return len(w.mark.At) == 0 && !w.mark.Updated.IsZero() && e.State != "" && e.Updated.Equal(w.mark.Updated)
 }
