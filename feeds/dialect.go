@@ -21,7 +21,7 @@ const (
 const (
 	MediaTypeAtom  = "application/atom+xml"
 	MediaTypeXTM1  = "application/xtm1+xml"
-	MediaTypeXTM2  = "application/x-tm+xml" // the root element says which version
+	MediaTypeXTM2  = "application/x-tm+xml" // the root element has the version
 	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
 	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. What is offered in one of them is offered in all.
 	MediaTypeTurtle = "text/turtle"

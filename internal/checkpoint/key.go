@@ -87,7 +87,7 @@ func ReadKey(path string) (*Key, error) {
 	return k, nil
 }
 
-// CheckPublic returns an error where a text is no public key.
+// CheckPublic returns an error if a text is no public key.
 func CheckPublic(public string) error {
 	if _, err := note.NewVerifier(public); err != nil {
 		return fmt.Errorf("%.200q is no public key: take the one that \"tmshare-server key show\" prints, NAME+HASH+KEY",

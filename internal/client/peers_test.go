@@ -59,7 +59,7 @@ func TestPeersFallSilent(t *testing.T) {
 			doc(topic("oslo", "Oslo"), topic("christiania", fmt.Sprint("Christiania ", version))),
 		}
 		if version == 3 {
-			states[0] = doc(topic("oslo", "Oslo")) // much is deleted, and nobody brings it back
+			states[0] = doc(topic("oslo", "Oslo")) // many topics are deleted, and no node restores them
 		}
 		before := [2]uint64{}
 		for i, o := range origins {

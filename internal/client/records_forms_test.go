@@ -56,7 +56,7 @@ func TestRecordsInAFeedThatChangesItsForm(t *testing.T) {
 	p.feed(live("a", 1, "a"), live("b", 2, "b"))
 	s := harvesting(t, p)
 	s.syncQuiet()
-	p.feed(live("b", 2, "b")) // nothing says that it is deleted
+	p.feed(live("b", 2, "b")) // without a deletion entry
 	s.syncQuiet()
 	s.holds(p, topic("a", "a"), topic("b", "b"))
 

@@ -339,7 +339,7 @@ func TestReplicasSayNothingElseForGood(t *testing.T) {
 }
 
 // A fragment that a replica has applied late, after quarantine, may differ from the original one: the replica serves
-// the present topic. That may change, as caches are told.
+// the present topic. That may change, and caches revalidate it.
 func TestReplicaShowsATopicAsItIsWhereItsEntryWasLate(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))

@@ -123,7 +123,7 @@ func TestWhatASourceStatesOfBytes(t *testing.T) {
 		"a shorter length":      {fmt.Sprintf(`length="%d"`, len(body)-1), fmt.Sprintf("not %d", len(body)-1)},
 		"no length at all":      {`length="0"`, "not 0"},
 		"md5":                   {`hash="` + fixity["md5"] + `"`, ""},
-		"another md5":           {`hash="` + wrong(fixity["md5"][4:]) + `"`, ""}, // without an algorithm it says nothing
+		"another md5":           {`hash="` + wrong(fixity["md5"][4:]) + `"`, ""}, // no effect without an algorithm
 		"another md5, named":    {`hash="md5:` + wrong(fixity["md5"][4:]) + `"`, "its md5 is " + fixity["md5"][4:] + ", not " + wrong(fixity["md5"][4:])},
 		"sha-1":                 {`hash="` + fixity["sha-1"] + `"`, ""},
 		"sha-256":               {`hash="` + fixity["sha-256"] + `"`, ""},

@@ -65,7 +65,7 @@ type Round struct {
 
 // Sync does one round of the named subscription: a clean start where there is no
 // state yet, then a partial update. Where partial updates cannot go on from the
-// mark, it replaces the source by a clean start of its own, and says why in the
+// mark, it replaces the source by a clean start of its own, with the reason in the
 // result. An error leaves what was committed before it; nothing is skipped.
 func (c *Client) Sync(ctx context.Context, name string) (*Round, error) {
 	return c.syncUntil(ctx, name, time.Time{})

@@ -15,7 +15,7 @@ import (
 // checked is the outcome of a check, for programs.
 type checked struct {
 	Data     string          `json:"data"`
-	Sound    bool            `json:"sound"` // nothing is wrong, or nothing any more
+	Sound    bool            `json:"sound"` // nothing is wrong, or all is repaired
 	Findings []store.Finding `json:"findings"`
 }
 

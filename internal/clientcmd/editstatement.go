@@ -230,7 +230,7 @@ type editing struct {
 	subject, given  string      // the arguments: an identifier of the topic, and the rest
 	typ             *tmdm.Topic // nil: not given
 	scope           []*tmdm.Topic
-	value, datatype string // given, where it is a value that has a datatype
+	value, datatype string // given for a value with a datatype
 }
 
 // means reports whether a value is the one that is given.

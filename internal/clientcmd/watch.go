@@ -108,7 +108,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	var others sync.WaitGroup
 	defer others.Wait()
-	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself
+	ctx, end := context.WithCancel(ctx) // also if the watcher ends by itself
 	defer end()
 	parts := extension.Held(a.Extensions, a.Held)
 	if listener != nil {

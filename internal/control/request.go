@@ -24,7 +24,7 @@ type Request struct {
 
 	// StdoutTerminal and StderrTerminal state whether the outputs are terminals.
 	StdoutTerminal, StderrTerminal bool
-	// Width is the number of columns of that terminal, 0 where it is not known.
+	// Width is the number of columns of that terminal, 0 if it is not known.
 	Width int
 
 	Stdin          io.Reader `json:"-"`
@@ -58,7 +58,7 @@ func Local(program string, args []string) *Request {
 	return r
 }
 
-// Getenv returns the value of a variable, "" where it is not set.
+// Getenv returns the value of a variable, "" if it is not set.
 func (r *Request) Getenv(name string) string { return r.Env[name] }
 
 // Path returns a path that means the same in every process. "-" stays: it is

@@ -38,7 +38,7 @@ type Filter struct {
 
 	having pair   // the types of the roles of what has a blank node, and of the node
 	names  *meant // the default name type
-	typing *meant // what says who is an instance of what
+	typing *meant // the vocabulary of type-instance associations
 }
 
 // pair is the types of the roles of two topics, one of which is above the other.

@@ -71,8 +71,8 @@ func (v *victim) derive(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// sync returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and
-// what is in quarantine.
+// sync does a round of a source, and returns all its messages: its error, its report, the reason why it is not proven,
+// and the quarantine.
 func (v *victim) sync(t *testing.T, name string) (all string, r *client.Round) {
 	v.mu.Lock()
 	v.report = nil
@@ -97,14 +97,14 @@ func (v *victim) sync(t *testing.T, name string) (all string, r *client.Round) {
 
 var digestOf = regexp.MustCompile(`(<own:digest>1:)[0-9a-f]{8}`)
 
-// TestBadPeers lets a source do what it must not, to one who subscribes to it, who replicates it, and who derives from
-// either. The source is reported with what can be done, or what it does has no effect. Nothing else comes to harm: the
-// other source goes on, and what it says shows.
+// TestBadPeers makes a source violate the protocol for a subscriber, a replica, and derived collections of both. The
+// source is reported with the remedy, or its violation has no effect. No other data is affected: the other source
+// continues, and its statements are visible.
 func TestBadPeers(t *testing.T) {
 	for name, c := range map[string]struct {
-		evil  func(o *kit.Origin, sync func()) // what the source does from now on
+		evil  func(o *kit.Origin, sync func()) // the behaviour of the source from now on
 		says  string                           // with this it is reported
-		shows string                           // what the source is taken to say
+		shows string                           // the name that the source is taken to state
 	}{
 		"lies about digests": {
 			evil: func(o *kit.Origin, _ func()) {
@@ -185,8 +185,8 @@ func TestBadPeers(t *testing.T) {
 	}
 }
 
-// shows checks that the names of the topic are those alone, in the merged view and in what is derived. Claims are said
-// to be of the sources that have made them.
+// shows checks that the topic has exactly these names, in the merged view and in the derived collection, and that each
+// claim has its source.
 func (v *victim) shows(t *testing.T, bad, good string) {
 	t.Helper()
 	v.derive(t)
@@ -207,8 +207,8 @@ func (v *victim) shows(t *testing.T, bad, good string) {
 	v.says(t, slices.Collect(maps.Keys(want))...)
 }
 
-// TestReplicaThatAltersHistory is read while the origin is gone. What it has altered is not proven, and goes when the
-// origin is back.
+// TestReplicaThatAltersHistory reads a replica while the origin is unavailable. Its changes are not proven, and are
+// removed when the origin is available again.
 func TestReplicaThatAltersHistory(t *testing.T) {
 	for _, replicate := range []bool{false, true} {
 		origin, good := kit.New(t), kit.New(t)
@@ -233,13 +233,13 @@ func TestReplicaThatAltersHistory(t *testing.T) {
 	}
 }
 
-// derivedFrom is how a feed says what it is derived from.
+// derivedFrom matches the inputs of a derived feed.
 var derivedFrom = regexp.MustCompile(`<link rel="[^"]*derived-from"[^>]*>`)
 
-// TestDerivedFeedsThatAreSaidToBePrimary lets two nodes feed each other what they derive, because neither feed says
-// that it is derived. Where entries tell what they come from, that is noticed and reported with the first of them, and
-// ends. Where they do not, it is bounded: the nodes fall silent. What was said once is kept alive between them, until
-// one ends its subscription and derives without it.
+// TestDerivedFeedsThatAreSaidToBePrimary makes two nodes derive from each other, because neither feed states that it is
+// derived. If entries have their source entries, this is detected and reported with the first of them, and ends.
+// Otherwise it is bounded: the nodes end without new entries. A former statement is kept alive between them, until one
+// ends its subscription and derives without it.
 func TestDerivedFeedsThatAreSaidToBePrimary(t *testing.T) {
 	for name, hidden := range map[string]*regexp.Regexp{"entries tell": derivedFrom, "nothing tells": regexp.MustCompile(derivedFrom.String() + `|<link rel="via"[^>]*>`)} {
 		t.Run(name, func(t *testing.T) { feedEachOther(t, hidden, name == "nothing tells") })
@@ -277,7 +277,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 			entries := 0
 			for _, v := range nodes {
 				r, err := v.Sync(t.Context(), "other")
-				if errors.As(err, new(*follow.DoubtError)) { // the other collection has begun anew
+				if errors.As(err, new(*follow.DoubtError)) { // the other collection has a new history
 					r, err = v.Confirm(t.Context(), "other")
 				}
 				require.NoError(t, err)
@@ -311,7 +311,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 	}
 }
 
-// says checks the names of the topic in what is derived.
+// says checks the names of the topic in the derived collection.
 func (v *victim) says(t *testing.T, names ...string) {
 	t.Helper()
 	require.NoError(t, v.DB.View(t.Context(), "all", func(in *store.View) error {

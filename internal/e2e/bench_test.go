@@ -14,9 +14,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// BenchmarkPartialUpdate measures a partial update of one topic, all HTTP and
-// commits included, on a map of 5,972 topics beside one of 677. It prints the
-// ratio of the medians: a sync costs what has changed, not what the map weighs.
+// BenchmarkPartialUpdate measures a partial update of one topic, including all HTTP and commits, on a map of 5,972
+// topics relative to one of 677. It prints the ratio of the medians: the cost of a sync depends on the changes, not on
+// the size of the map.
 func BenchmarkPartialUpdate(b *testing.B) {
 	large := newAlternating(b, "mondial", realMap(b, "mondial.xtm.gz"))
 	small := newAlternating(b, "gcl", realMap(b, "GCL-2-1.xtm"))
@@ -63,8 +63,7 @@ func newAlternating(b *testing.B, name string, doc []byte) *alternating {
 	return a
 }
 
-// leaf returns a topic with few associations, so that the two maps are compared
-// and not two topics.
+// leaf returns a topic with few associations, so that the comparison is of the maps, not of two topics.
 func leaf(tm *tmdm.TopicMap) *tmdm.Topic {
 	for t := range tm.Topics() {
 		if len(t.RolesPlayed()) == 3 {
@@ -74,7 +73,7 @@ func leaf(tm *tmdm.TopicMap) *tmdm.Topic {
 	panic("no topic plays three roles")
 }
 
-// round publishes a change of one topic and returns how long the sync takes.
+// round publishes a change of one topic and returns the duration of the sync.
 func (a *alternating) round(b *testing.B) time.Duration {
 	require.Equal(b, 1, entries(put(b, a.server, a.name, a.versions[a.next%2])))
 	a.next++

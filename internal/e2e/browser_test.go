@@ -25,8 +25,8 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write what pages are for screen readers into testdata")
 
-// Pages in a real browser. All tests share one, which takes a second to start. Under the race detector it would take
-// the time, and have nothing to find.
+// Pages in a real browser. All tests share one, whose start takes a second. The race detector would make them slow, and
+// cannot find races there.
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, *browser.Browser){
@@ -36,14 +36,14 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// A person finds their way from the address of the server to a topic, sees what became of it, and corrects it. Whoever
-// follows the map has the correction.
+// A person navigates from the address of the server to a topic, sees its history, and corrects it. Followers of the map
+// get the correction.
 func walkThroughMaps(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{Lenient: true})
 	for _, w := range []struct {
 		name, file, typ, words, found string
 		says                          []string
-		neighbour, back               string // what one leads to, and what leads back
+		neighbour, back               string // texts of a link, and of the link back
 		label, old, now               string // of the name that is corrected
 	}{
 		{"mondial", "mondial.xtm.gz", "Continent", "alban", "Albania",
@@ -234,7 +234,7 @@ func reachesAll(t *testing.T, b *browser.Browser, name string) {
 	}
 }
 
-// Nothing that a map says runs, or makes a page wider than the window.
+// No content of a map is executed, or makes a page wider than the window.
 func hostileMap(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{})
 	values := map[string]string{
@@ -291,7 +291,7 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 	assert.Empty(t, b.Complaints())
 }
 
-// turnedTexts returns what does not stand to the left of what follows it on one line: a text of the map has turned it.
+// turnedTexts returns texts that are not left of the next one on a line, because text of the map has turned them.
 const turnedTexts = `(() => {
 	const units = [], turned = []
 	const block = e => { while (getComputedStyle(e).display.startsWith("inline")) e = e.parentElement; return e }

@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
-// read gets a document through what stands before its server.
+// read gets a document through the proxy of its server.
 func read(t *testing.T, url string, headers ...string) (*fetch.Answer, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, url, nil)
@@ -37,8 +37,8 @@ func map1(name string) string {
 	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic></topicMap>`
 }
 
-// Behind two caches that keep what our servers allow, a reader sees an older state after a newer one. The answers tell:
-// each says of when it is, and one that was asked for is no cache's, or does not say that it is.
+// Behind two caches, a reader sees an older state after a newer one. The answers show this: each has the time of its
+// state, and only one from the server repeats the value of its request.
 func TestAnswersOfCachesTell(t *testing.T) {
 	t.Parallel()
 	front := nginx.NewFront(t)
@@ -66,7 +66,7 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	direct, now := read(t, o.URL+"/topicmaps/egov/fragments")
 	changed := checked(direct)
 
-	// The first edge learns of the change. The others go on with what they have: who alternates goes back.
+	// The first edge gets the change. The others still have the old state: a reader that alternates goes back.
 	front.Use(edges[0])
 	fresh, body := read(t, feed, "Cache-Control", "no-cache")
 	require.Equal(t, "BYPASS", fresh.Header.Get(nginx.Cache))
@@ -87,8 +87,8 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	stale, _ := read(t, feed, "Cache-Control", "no-cache")
 	assert.Equal(t, "HIT", stale.Header.Get(nginx.Cache), "this one honours no request for what is new")
 
-	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does
-	// not repeat the value.
+	// With a value in the query, an edge with the query in its key asks the server. One without it answers from the
+	// cache, and does not repeat the value.
 	for i, edge := range edges {
 		front.Use(edge)
 		value := fetch.NewAsked()
@@ -107,7 +107,7 @@ func TestAnswersOfCachesTell(t *testing.T) {
 		assert.Equal(t, !stale, unchanged.Asked(value), "edge %d", i)
 	}
 
-	// An edge without the query in its key that has nothing yet takes nothing from a question.
+	// An edge without the query in its key and without a cached answer does not cache that of a request with a value.
 	front.Use(edges[3])
 	snapshots := front.URL + "/topicmaps/egov/snapshots"
 	value := fetch.NewAsked()
@@ -117,9 +117,9 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	assert.NotEqual(t, "HIT", next.Header.Get(nginx.Cache))
 }
 
-// Rounds that alternate between two caches, one of them behind, take nothing back: the state never goes back, a signed
-// source raises no alarm, and what is older is never called proven. So it is with a cache that ignores the query and is
-// stuck.
+// Rounds that alternate between two caches, one of them stale, remove no data: the state never goes back, a signed
+// source raises no alarm, and an older state is never reported as proven. The same applies to a stale cache that
+// ignores the query.
 func TestCachesThatAlternateTakeNothingBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

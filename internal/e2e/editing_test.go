@@ -20,8 +20,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// A person signs in, edits a topic, and sees the entry among the changes; who follows the map has it, proven. All pages
-// on the way keep to WCAG 2.2 AA, in a narrow window too, and the keyboard alone does it.
+// A person signs in, edits a topic, and sees the entry among the changes; followers of the map have it, proven. All
+// visited pages conform to WCAG 2.2 AA, in a narrow window too, and the keyboard alone is sufficient.
 func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	const token = "0123456789abcdef0123"
 	axe := browser.Axe(t)
@@ -39,7 +39,7 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 		t.Helper()
 		b.Audit(axe)
 	}
-	write := func(label, text string) { // over what stands in the field
+	write := func(label, text string) { // replacing the content of the field
 		t.Helper()
 		require.True(t, browser.Eval[bool](b, `(() => {
 			const label = [...document.querySelectorAll("label")].find(e => e.textContent.trim() === `+strconv.Quote(label)+`)
@@ -125,8 +125,8 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	assert.Empty(t, b.Complaints())
 }
 
-// A field proposes the topics that are called as somebody writes. The one that is chosen is meant, also where its
-// name would not be enough. The form works behind another name of the machine, and where scripts are off.
+// A field proposes topics with the typed name. The selected one is used, also if its name is ambiguous. The form works
+// under another host name of the machine, and without scripts.
 func proposalsWhileOneTypes(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{})
 	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))

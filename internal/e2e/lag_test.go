@@ -29,8 +29,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// After a round that has failed, commands, pages, JSON and metrics say the same of a copy: the state, and as its lag the
-// time since it was proven last. The last change of the source is older than that, and the round that failed is later.
+// After a failed round, commands, pages, JSON and metrics report the same state of a copy, and as its lag the time
+// since it was proven last. The last change of the source is older, and the failed round is later.
 func TestLagIsTheSameInAllViews(t *testing.T) {
 	begin := time.Now().UTC()
 	proven := begin.Add(-time.Hour)
@@ -136,7 +136,7 @@ func TestLagIsTheSameInAllViews(t *testing.T) {
 	assert.Len(t, said, 12)
 }
 
-// fetched returns what programs get at an address.
+// fetched returns the document at an address, as for programs.
 func fetched(t *testing.T, url string) []byte {
 	answer, err := http.Get(url)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// alternating follows the collection egov through a front whose answers are now of one age and now of another.
+// alternating follows the collection egov through a front with answers of alternating age.
 type alternating struct {
 	*client.Client
 	t             *testing.T
@@ -60,8 +60,8 @@ func (a *alternating) version() (version int) {
 	return 0
 }
 
-// round does a round, and reports whether it went on. What is held never goes back, nothing is replaced, and an old
-// answer is no fork.
+// round does a round, and reports whether it succeeded. The copy never goes back, is not replaced, and an old answer is
+// no fork.
 func (a *alternating) round() (went bool) {
 	a.t.Helper()
 	r, err := a.Sync(a.t.Context(), "egov")
@@ -80,7 +80,7 @@ func (a *alternating) round() (went bool) {
 	return went
 }
 
-// ends does a round with what is up to date, of which this is the version.
+// ends does a round with the newest state, which has this version.
 func (a *alternating) ends(version int) {
 	a.t.Helper()
 	r, err := a.Sync(a.t.Context(), "egov")
@@ -90,9 +90,9 @@ func (a *alternating) ends(version int) {
 	a.t.Logf("rounds that went on: %d, in doubt: %d", a.went, a.doubted)
 }
 
-// Behind one address are two servers, and one of them reads a copy that is behind: a standby with a delay, or a folder
-// of earlier. Rounds that alternate between them, or come to one of them by chance, take nothing back, raise no alarm,
-// and go on wherever they meet the newer one.
+// Behind one address are two servers, and one of them reads a lagging copy: a standby with a delay, or an earlier
+// folder. Rounds that alternate between them, or reach one of them by chance, remove no data, raise no alarm, and
+// continue when they reach the newer one.
 func TestServersOfDifferentAgeBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	for name, lags := range map[string]bool{"a standby": true, "a copy": false} {

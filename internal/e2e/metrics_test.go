@@ -22,7 +22,7 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// The rules and the dashboard of packaging ask for metrics that the programs have.
+// The rules and the dashboard of packaging use metrics of the programs.
 func TestMetricsOfRulesAreThere(t *testing.T) {
 	s := startServer(t, server.Config{})
 	importMap(t, s, "egov", maps.EGov)

@@ -17,8 +17,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// What goes wrong while people edit loses nothing that they have written, and publishes nothing that they have not
-// seen: the button for the page before, two tabs, a session that ends, a topic and a map that are deleted meanwhile.
+// Mishaps while editing lose no input, and publish no change that the editor has not seen: the back button, two tabs, a
+// session that ends, a topic and a map that are deleted meanwhile.
 func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	const token = "0123456789abcdef0123"
 	s := startServer(t, server.Config{Tokens: []string{token}, TokenNames: map[string]string{token: "Ada"}})
@@ -46,7 +46,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	b.Fill("Token", token)
 	require.Equal(t, http.StatusOK, b.Press("Sign in"))
 
-	// Back to what was shown, and once more: it is published once.
+	// Back to the preview, and sent again: it is published once.
 	rename(b, "First")
 	b.Press("Show what will be published")
 	before := entries()
@@ -56,7 +56,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, page, b.URL())
 	assert.Equal(t, before+1, entries())
 
-	// Two tabs: who comes second is shown what the first has published.
+	// Two tabs: the second editor sees the first one's change.
 	other := b.Tab()
 	rename(b, "Here")
 	rename(other, "There")

@@ -70,7 +70,7 @@ func serve(t testing.TB, config *server.Config) *server.Server {
 	return s
 }
 
-// startNode starts a server whose pages show what a store follows, for who has a token. It returns its address.
+// startNode starts a server with pages about a store's subscriptions, for readers with a token. It returns its address.
 func startNode(t testing.TB, held *extension.Holding, tokens ...string) (base string) {
 	all := ext.All()
 	extension.Held(all, held)
@@ -79,7 +79,7 @@ func startNode(t testing.TB, held *extension.Holding, tokens ...string) (base st
 	return config.BaseURL
 }
 
-// node is a client and what its sources say together.
+// node is a client with the merged view of its sources.
 type node struct {
 	*client.Client
 	merged merged.View
@@ -212,13 +212,13 @@ func TestClientFollowsEveryWayIn(t *testing.T) {
 	require.True(t, verdict.Equal)
 }
 
-// A snapshot whose files have other bytes than the server wrote, and as many, is never taken for the map: a client
-// either gets the map or is told that it cannot be read.
+// A snapshot whose files have other bytes than the server wrote, but as many, is never taken for the map: a client gets
+// the map or an error.
 func TestSnapshotWithOtherBytesOfTheSameLengthIsNotTaken(t *testing.T) {
 	stores.InFolders(t)
 	for name, c := range map[string]struct {
 		damage  func(t *testing.T, file []byte) []byte
-		refused bool // else the server notices, and has another snapshot
+		refused bool // otherwise the server detects it, and has another snapshot
 	}{
 		"another map, packed as it should be": {damage: another},
 		"zeros in the middle": {refused: true, damage: func(_ *testing.T, file []byte) []byte {

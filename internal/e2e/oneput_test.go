@@ -23,8 +23,8 @@ func inStep(t *testing.T) (*server.Server, *node) {
 	return s, c
 }
 
-// What runs for one PUT and one sync is counted by "go run ./bench/executed": it is what runs more often in the second
-// test than in the first.
+// "go run ./bench/executed" counts the code that runs for one PUT and one sync: the code that runs more often in the
+// second test than in the first.
 func TestBeforeOnePutAndOneSync(t *testing.T) { inStep(t) }
 
 func TestOnePutAndOneSync(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// The pictures of the README are there. With -update they are taken anew: of the page of a map, and of that of a topic.
+// The pictures of the README exist. -update takes them again: of the page of a map, and of that of a topic.
 func TestPicturesOfTheReadme(t *testing.T) {
 	pictures := map[string]string{"../../docs/page-of-a-map.png": "/topicmaps/egov.html", "../../docs/page-of-a-topic.png": "/topicmaps/egov/topics/" + fragment.Key("https://psi.egov.example.org/service/dog-licence") + ".html"}
 	if *updateGolden {

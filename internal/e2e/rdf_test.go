@@ -66,8 +66,8 @@ func terms(graph map[rdf.Quad]bool) map[string]bool {
 	return all
 }
 
-// differing returns the resources of which one of two graphs without blank nodes says something that the other one does
-// not: as a subject, as an object but for the class of an instance, or by naming it at all.
+// differing returns the resources with different statements in two graphs without blank nodes: as a subject, as an
+// object except as a class, or by any mention.
 func differing(before, after map[rdf.Quad]bool) map[string]bool {
 	all := map[string]bool{}
 	compare := func(a, b map[rdf.Quad]bool) {
@@ -130,7 +130,7 @@ func putDocument(t testing.TB, s *server.Server, name, mediaType string, documen
 	require.Less(t, res.StatusCode, 300)
 }
 
-// published returns the topics of the entries of a collection behind one, and the last entry.
+// published returns the topics of the entries of a collection after one, and the last entry.
 func published(t testing.TB, s *server.Server, name string, after uint64) (topics []string, head uint64) {
 	t.Helper()
 	require.NoError(t, s.Store.View(t.Context(), name, func(v *store.View) error {
@@ -201,7 +201,7 @@ func ntriples(t testing.TB, graph []rdf.Quad) string {
 	return b.String()
 }
 
-// Blank nodes are published anew only where they, or what they lead to, say something else.
+// Blank nodes are only republished if their statements, or those of their objects, differ.
 func TestUnchangedBlankNodesAreNotPublished(t *testing.T) {
 	const head = "@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 	restrictions := func(n int, filler string) string {
@@ -273,7 +273,7 @@ func notation(name string) *formats.Format {
 	return f
 }
 
-// graphIn reads a document in a notation of RDF, by way of a topic map.
+// graphIn reads a document in a notation of RDF, through a topic map.
 func graphIn(t testing.TB, f *formats.Format, document []byte) []rdf.Quad {
 	t.Helper()
 	m, err := f.Read(t.Context(), bytes.NewReader(document), formats.ReadOptions{Options: xtm.Options{Base: "http://example.org/"}})
@@ -340,7 +340,7 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 			res, _ = get(t, "GET", documents[resource+ending], "Accept", "application/pdf")
 			require.Equal(t, 406, res.StatusCode)
 
-			// Linked Data: the topic in the notation that is asked for.
+			// Linked Data: the topic in the requested notation.
 			res, body = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si="+resource, "Accept", f.MediaType()+", text/html;q=0.5")
 			require.Equal(t, 200, res.StatusCode)
 			require.Equal(t, f.MediaType(), res.Header.Get("Content-Type"))
@@ -378,7 +378,7 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 	_, body = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a")
 	require.Contains(t, string(body), "http://www.topicmaps.org/xtm/1.0/", "who asks for nothing gets what always came")
 
-	// What was offered stays so; the owner decides for what comes.
+	// Published entries keep their formats; the owner sets those of later ones.
 	_, recent := get(t, "GET", feedURL)
 	putDocument(t, s, "voc", "application/json", []byte(`{"rdf": false}`))
 	putTurtle(t, s, "voc", []byte(strings.Replace(after, ":n 1", ":n 9", 1)))

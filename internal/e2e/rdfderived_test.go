@@ -57,8 +57,8 @@ func requireInRDF(t *testing.T, s *server.Server, name string) {
 	}
 }
 
-// What is derived from collections that are offered in RDF, and from nothing else, is offered in RDF: of this server,
-// and of another one that it follows. The owner may decide otherwise.
+// A collection derived only from collections with RDF is offered in RDF: for inputs of this server, and for followed
+// ones. The owner may change that.
 func TestDerivedCollectionsAreOfferedInRDF(t *testing.T) {
 	s := startServer(t, server.Config{})
 	createFrom(t, s, "voc", []byte(twoConcepts))
@@ -97,7 +97,7 @@ func TestDerivedCollectionsAreOfferedInRDF(t *testing.T) {
 	requireInRDF(t, follower, "all")
 }
 
-// A form in which a collection was never offered is not found. It was never there to be gone.
+// A format in which a collection was never offered is not found, and not gone.
 func TestFormsThatNeverWereAreNotFound(t *testing.T) {
 	s := startServer(t, server.Config{})
 	importMap(t, s, "egov", maps.EGov)

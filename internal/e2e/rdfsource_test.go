@@ -26,9 +26,9 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// rdfSource is a server of SDShare 2012 that knows RDF only. Its times are whole seconds. It lists each resource once,
-// with its last change, and keeps no history: a fragment is what is said of the resource now, and that of a deleted one
-// is an empty document.
+// rdfSource is a server of SDShare 2012 with RDF only. Its times are whole seconds. It lists each resource once, with
+// its last change, and keeps no history: a fragment has the present statements about the resource, and that of a
+// deleted one is an empty document.
 type rdfSource struct {
 	URL       string
 	mediaType string
@@ -38,7 +38,7 @@ type rdfSource struct {
 	resources map[string]string // by resource, in Turtle; "": it is deleted
 	changed   []string          // the last change last
 	at        map[string]int
-	instead   map[string]string // what is sent in place of a fragment
+	instead   map[string]string // replacements of fragments
 	snapshots bool
 }
 
@@ -52,7 +52,7 @@ func newRDFSource(t *testing.T, mediaType string) *rdfSource {
 	return s
 }
 
-// say changes what is said of a resource, in a new second.
+// say changes the statements about a resource, in a new second.
 func (s *rdfSource) say(resource, turtle string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func TestServersOfRDFAreFollowed(t *testing.T) {
 					s.say(change[0], change[1])
 					sync()
 				}
-				sync() // once more: nothing has changed
+				sync() // again, without changes
 			})
 		}
 	}
@@ -212,8 +212,8 @@ func TestResourcesWithTheSameNormalFormAreTwo(t *testing.T) {
 	}
 }
 
-// RDF has characters and lengths that XTM has not. A follower leaves out the statements with them, says so, and what it
-// holds can be written as XTM.
+// RDF allows characters and lengths that XTM does not. A follower omits statements with them, reports it, and can write
+// its copy as XTM.
 func TestStatementsThatXTMCannotCarryAreLeftOut(t *testing.T) {
 	for _, snapshots := range []bool{true, false} {
 		t.Run(fmt.Sprint(snapshots), func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestStatementsThatXTMCannotCarryAreLeftOut(t *testing.T) {
 	}
 }
 
-// A fragment that cannot be read is in quarantine, and the others go on.
+// An unreadable fragment is in quarantine, and the others are applied.
 func TestFragmentsInRDFThatAreNone(t *testing.T) {
 	s := newRDFSource(t, "text/turtle")
 	s.say("old", `:old :n 1 . `) // where the round before ended is in the feed
@@ -308,7 +308,7 @@ func object(random *rand.Rand, depth int) string {
 	return fmt.Sprintf("%q", fmt.Sprint(random.IntN(3)))
 }
 
-// Our own server is followed in RDF by who asks for that.
+// A TMShare server is followed in RDF if the subscription requests it.
 func TestOwnServerIsFollowedInRDF(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	s := startServer(t, server.Config{})
@@ -334,7 +334,7 @@ func TestOwnServerIsFollowedInRDF(t *testing.T) {
 	}
 }
 
-// A topic of which there is nothing to say, or nothing but a name, is no deleted one for those who follow in RDF.
+// A topic without statements, or with only a name, is not deleted for followers in RDF.
 func TestBareTopicsAreFollowedInRDF(t *testing.T) {
 	const xtm21 = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">%s</topicMap>`
 	const named = `<topic id="n"><subjectIdentifier href="http://example.org/named"/><name><value>Named</value></name></topic>`

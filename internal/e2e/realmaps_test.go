@@ -24,16 +24,15 @@ func realMap(t testing.TB, file string) []byte {
 	return testenv.SharedFile(t, "data/"+file)
 }
 
-// The edits in each version that a map goes through.
+// The edits in each version of a map.
 const editsEach = 10
 
-// versions returns how many versions are published.
+// versions returns the number of published versions.
 func versions() int { return testenv.Rounds(3, 20) }
 
-// TestMapsStayInStep imports a map, syncs, and then publishes 200 random edits
-// in 20 versions (fewer in the short form). After each the client does a partial update, and is equal to
-// the edited input with the subject identifiers that the server assigned: not
-// only to what the server serves.
+// TestMapsStayInStep imports a map, syncs, and then publishes 200 random edits in 20 versions (fewer in the short
+// form). After each the client does a partial update, and equals the edited input with the subject identifiers assigned
+// by the server: not only the documents of the server.
 func TestMapsStayInStep(t *testing.T) {
 	for name, load := range map[string]func(t testing.TB) []byte{
 		"egov":      func(testing.TB) []byte { return maps.EGov },

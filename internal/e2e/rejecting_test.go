@@ -23,8 +23,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// People who may write on a node see who says what of a topic, and reject it: what the node derives no longer says so.
-// They can show it again.
+// Writers on a node see the sources of each statement about a topic, and reject it: the derived collection no longer
+// has it. They can restore it.
 func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	const token, si = "0123456789abcdef0123", "https://psi.libraries.example.org/library/fjordstad"
 	origin := startServer(t, server.Config{})
@@ -75,7 +75,7 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	require.Equal(t, http.StatusOK, b.Press("Show again"))
 	assert.Contains(t, derived(), "Fjordstad Public Library")
 
-	// Forms of others do nothing.
+	// Forms from other sites have no effect.
 	answer, err := http.PostForm(base+"/topic.html", map[string][]string{"do": {"reject"}, "kind": {"name"}, "source": {"libraries"}})
 	require.NoError(t, err)
 	answer.Body.Close()

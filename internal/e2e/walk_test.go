@@ -22,8 +22,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// People read, compare and edit a real vocabulary by name: they browse it, find a term in German, see where it stands,
-// what became of it and by whom, take back what was wrong, and see that a follower has it, who can reject a statement.
+// People read, compare and edit a real vocabulary by name: they browse it, find a term in German, see its place, its
+// history and the authors, revert an error, and see that a follower has it, who can reject a statement.
 func walkThroughAVocabulary(t *testing.T, b *browser.Browser) {
 	const token, si = "0123456789abcdef0123", "https://w3id.org/nfdi4cat/voc4cat_0000001"
 	states := vocabularies(t)
@@ -71,7 +71,7 @@ func walkThroughAVocabulary(t *testing.T, b *browser.Browser) {
 	b.Fill("Token", token)
 	require.Equal(t, http.StatusOK, b.Press("Sign in"))
 	concept := s.BaseURL + "/topicmaps/voc4cat/topics/" + fragment.Key(si) + ".html"
-	edit := func(note string, fields map[string]string) { // what to write into which field
+	edit := func(note string, fields map[string]string) { // the texts by their fields
 
 		t.Helper()
 		b.Visit(concept)

@@ -49,7 +49,7 @@ func (h *Holding) Close(ctx context.Context) {
 	}
 }
 
-// End is Close, and closes the store where it was opened for one command.
+// End is Close, and closes a store that was opened for one command.
 func (h *Holding) End(ctx context.Context, failed bool) (err error) {
 	h.Close(ctx)
 	if h.owned {

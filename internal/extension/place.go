@@ -56,7 +56,7 @@ func (a *App) opener(address string) (*kv.Opener, error) {
 // IsAddress reports whether a place is the address of an engine, not a folder.
 func IsAddress(place string) bool { return strings.Contains(place, "://") }
 
-// Place returns where the store is: the address of an engine, or the data folder.
+// Place returns the place of the store: the address of an engine, or the data folder.
 func (a *App) Place() (string, error) {
 	switch {
 	case a.Store != "":

@@ -13,7 +13,7 @@ type arena struct {
 // pieceSize is the size of a piece in bytes. The first ones are smaller, because most sorters have few rows.
 const pieceSize, firstPiece = 64 << 10, 1 << 10
 
-// span is where bytes are in an arena.
+// span is the place of bytes in an arena.
 type span struct{ piece, begin, length uint32 }
 
 // compare orders two spans by the time of their addition.
@@ -21,7 +21,7 @@ func (s span) compare(other span) int {
 	return cmp.Or(cmp.Compare(s.piece, other.piece), cmp.Compare(s.begin, other.begin))
 }
 
-// place is where a row is.
+// place is the place of a row.
 type place struct{ key, value span }
 
 // perRow is the memory of a row in bytes, besides its content.

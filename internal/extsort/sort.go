@@ -21,7 +21,7 @@ import (
 // Row is a value with the key by which it is sorted.
 type Row struct{ Key, Value []byte }
 
-// Sorter sorts rows by their keys, as bytes: in memory, or where they are too many for
+// Sorter sorts rows by their keys, as bytes: in memory, or if they are too many for
 // that, in a file, to which it writes one sorted run after the other. It is not for
 // several goroutines at a time.
 type Sorter struct {

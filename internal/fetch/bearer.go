@@ -39,7 +39,7 @@ func Trusting(h *http.Client, file string) (*http.Client, error) {
 	return &own, nil
 }
 
-// BearerFrom returns a client that does what h does, and shows the first token in a file to the server of a URL.
+// BearerFrom returns a client like h that sends the first token in a file to the server of a URL.
 // Without a file it returns h.
 func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
 	if file == "" {

@@ -23,7 +23,7 @@ import (
 // Error is the error of a failed fetch.
 type Error struct {
 	URL        string
-	Status     int           // 0 where there was no answer
+	Status     int           // 0 without an answer
 	Detail     string        // the server's explanation, "" if none
 	RetryAfter time.Duration // requested by the server, 0 if none
 	Err        error         // without an answer: why; with one: nil
@@ -125,7 +125,7 @@ func detail(res *http.Response, body []byte) string {
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
 	case "application/problem+json":
 		var problem struct{ Detail string }
-		_ = json.Unmarshal(body, &problem) // where it cannot be read, the status must do
+		_ = json.Unmarshal(body, &problem) // if it cannot be read, the status is used
 		line = problem.Detail
 	case "text/plain":
 		line, _, _ = strings.Cut(strings.TrimSpace(string(body)), "\n")

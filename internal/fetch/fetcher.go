@@ -26,7 +26,7 @@ type Fetcher struct {
 	// Hosts may be followed to besides the one of the document that one began
 	// with ("host" or "host:port").
 	Hosts []string
-	// Allow returns why a URL is not gone to, nil where it is. [Fetcher.From] sets it.
+	// Allow returns the reason why a URL is not requested, or nil. [Fetcher.From] sets it.
 	Allow func(*url.URL) error
 
 	Tries   int           // of each request; default 4
@@ -84,7 +84,7 @@ func defaultHTTP() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// From returns a fetcher for what was subscribed to at a URL: links may lead to its host, and to Hosts.
+// From returns a fetcher for a source subscribed to at a URL: links may lead to its host, and to Hosts.
 func (f *Fetcher) From(subscribed string) (*Fetcher, error) {
 	u, err := url.Parse(subscribed)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -28,7 +28,7 @@ const (
 	LossStale    Loss = "made before"    // it has news, but was made before a reading that was accepted
 	LossRecords  Loss = "records absent" // it lacks records that are held, or has older versions of them
 	LossMany     Loss = "many losses"    // what is confirmed is more than may be lost without a word
-	LossDigest   Loss = "digest"         // what it says is not the state whose digest it states
+	LossDigest   Loss = "digest"         // its content does not have the digest that it states
 )
 
 // Reading is the history of a source as all documents of one look show it.

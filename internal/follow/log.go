@@ -32,7 +32,7 @@ type Change struct {
 	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
 
 	Superseded bool `json:"-"` // a later change is of the same topic, and not covered
-	Passed     bool `json:"-"` // it need not be fetched: that later change, or those that cover it, say all that it says
+	Passed     bool `json:"-"` // it is not fetched: that later change, or those that cover it, have all its content
 	Late       bool `json:"-"` // it could not be had in its turn: later changes were done before it
 }
 

@@ -162,7 +162,7 @@ func Differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 	}
 }
 
-// Difference returns how a topic differs between two states, the older one first. It is a change of no kind where the
+// Difference returns how a topic differs between two states, the older one first. It is a change of no kind if the
 // topic does not. Topics are called as in [Differences].
 func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to Moment,
 	languages ...string) (c Change, err error) {
@@ -281,7 +281,7 @@ func (b *between) each(scratch string, from, to uint64, behind fragment.Ref,
 	return compare()
 }
 
-// change returns how a topic differs, by the keys of the rows about it; a change of no kind where it does not.
+// change returns how a topic differs, by the keys of the rows about it; a change of no kind if it does not.
 func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (c Change, err error) {
 	before, after, err := b.topics(ref, rows)
 	if before == nil && after == nil || err != nil {

@@ -25,12 +25,12 @@ type Change struct {
 	TopicSI string `json:"topicSI"`
 	Title   string `json:"title,omitempty"`
 	Kind    Kind   `json:"change"`
-	Topic   string `json:"topic,omitempty"` // the TopicSI under which the topic goes on, where it is [Moved]
+	Topic   string `json:"topic,omitempty"` // the new TopicSI of a topic that is [Moved]
 
 	Author string `json:"author,omitempty"`
 	Note   string `json:"note,omitempty"`
 
-	Removed []mapdiff.Statement `json:"removed,omitempty"` // only the version before says so
+	Removed []mapdiff.Statement `json:"removed,omitempty"` // only in the version before
 	Added   []mapdiff.Statement `json:"added,omitempty"`   // only the version after does
 	Missing string              `json:"missing,omitempty"` // why the two cannot be compared
 }
@@ -43,15 +43,15 @@ const (
 	Added   Kind = "added"
 	Updated Kind = "updated"
 	Deleted Kind = "deleted"
-	Moved   Kind = "moved" // the topic goes on under another TopicSI
+	Moved   Kind = "moved" // the topic has another TopicSI
 )
 
 // List is a part of the log, the newest change first.
 type List struct {
 	Collection string   `json:"collection"`
 	Changes    []Change `json:"changes"`
-	Commits    []Commit `json:"commits,omitempty"` // in place of the changes, where they are asked for
-	Before     uint64   `json:"before,omitempty"`  // sequence before which the list goes on; 0: it ends here
+	Commits    []Commit `json:"commits,omitempty"` // in place of the changes, if requested
+	Before     uint64   `json:"before,omitempty"`  // sequence before which the list continues; 0: it ends here
 	Pruned     string   `json:"pruned,omitempty"`  // changes up to this time are no longer kept
 }
 

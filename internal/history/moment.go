@@ -93,7 +93,7 @@ func Before(v *store.View, t time.Time) (uint64, error) {
 }
 
 // BeforeCommit returns the state before the commit that the entry with a sequence belongs to. The error is
-// [store.ErrGone] where the log is pruned beyond that.
+// [store.ErrGone] if the log is pruned beyond that.
 func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 	commit, err := v.CommitOf(seq)
 	if err != nil || commit == 0 {

@@ -59,7 +59,7 @@ func Has(v *store.View, ref fragment.Ref, at Moment) (bool, error) {
 }
 
 // Read returns a live topic after the commit of an entry, without the associations that belong to its instances. The
-// error is [store.ErrGone] if that is not stored any more.
+// error is [store.ErrGone] if that is no longer stored.
 func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragment, error) {
 	f, err := Was(v, e.TopicSI, Moment{Seq: e.Seq})
 	if err == nil && f == nil {

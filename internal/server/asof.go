@@ -80,7 +80,7 @@ func parseTime(r *http.Request, name string) (*time.Time, error) {
 	return &all[0], nil
 }
 
-// AcceptDatetime returns the time that a request negotiates for (RFC 7089 §2.1.1.1); the zero time where it does not.
+// AcceptDatetime returns the time that a request negotiates for (RFC 7089 §2.1.1.1); the zero time if it does not.
 func (s *Server) AcceptDatetime(r *http.Request) (at time.Time, err error) {
 	if given := r.Header.Get("Accept-Datetime"); given != "" {
 		if at, err = http.ParseTime(given); err != nil {

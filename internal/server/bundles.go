@@ -76,7 +76,7 @@ func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error)
 	return all, nil
 }
 
-// inline returns the root element of the fragment of an entry, nil where that is too large, or may change.
+// inline returns the root element of the fragment of an entry, nil if that is too large, or may change.
 func inline(v *store.View, e *store.Entry) ([]byte, error) {
 	if e == nil || e.Covered || v.ShowsNow(e) || canWrite(v, e) != nil || available(v, e) != nil {
 		return nil, nil

@@ -48,7 +48,7 @@ func (s CollectionSettings) Text(name string) string {
 type fixed struct {
 	SP          *string       `json:"sp,omitempty"`
 	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node
-	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from
+	Filter      *store.Filter `json:"filter,omitempty"`      // of the inputs
 	// Warnings, in the answer for a new collection, are probable errors of its filter.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -89,7 +89,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// onlyClaims is the answer where ?claims= is not alone.
+// onlyClaims is the error if ?claims= is not alone.
 func onlyClaims() error {
 	return web.Problemf(http.StatusBadRequest,
 		"?claims= is what the inputs say now, in XTM 2.1: leave out at=, and other endings of the address than %s",
@@ -215,7 +215,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, shown versio
 	}, web.Gzipped)
 }
 
-// rendering opens a file that can be made again, and makes it where it is not there and the disk has space.
+// rendering opens a file that can be made again, and makes a missing one if the disk has space.
 func (s *Server) rendering(among *web.Renderings, r *http.Request, name string,
 	write func(io.Writer) error) (web.File, error) {
 	return among.Open(r, name, func(to io.Writer) error {

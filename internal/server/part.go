@@ -230,7 +230,7 @@ func (s *Server) addTopicLinks(h http.Header, c *store.Collection, e *store.Entr
 // is closed.
 func (s *Server) Run(job func(context.Context)) (begun bool) { return s.keeper.Run(job) }
 
-// Waiting has requests wait for a document to change, where they prefer to.
+// Waiting makes requests wait for a change of a document, if they prefer to.
 func (s *Server) Waiting(h web.Handler) web.Handler { return s.waiting.Handler(h) }
 
 // Made returns the time at which an immutable document was made, for Last-Modified; zero if it is not known yet.

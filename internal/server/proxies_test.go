@@ -68,7 +68,7 @@ func TestMetricsAreNotPublic(t *testing.T) {
 		{"127.0.0.1:99", "127.0.0.1:8080", nil, http.StatusOK},
 		{"127.0.0.1:99", "localhost", nil, http.StatusOK},
 		{"192.0.2.7:99", "127.0.0.1:8080", nil, http.StatusForbidden},
-		{"127.0.0.1:99", "maps.example.org", nil, http.StatusForbidden}, // through a proxy that says nothing
+		{"127.0.0.1:99", "maps.example.org", nil, http.StatusForbidden}, // through a proxy without a header
 		{"127.0.0.1:99", "127.0.0.1:8080", []string{"X-Forwarded-For", "192.0.2.7"}, http.StatusForbidden},
 		{"127.0.0.1:99", "127.0.0.1:8080", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
 		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer " + served.Token}, http.StatusOK},

@@ -104,7 +104,7 @@ func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 		w.check()
 		assert.Len(t, w.known, before+(i+1)*3, "%v", formats)
 	}
-	w.offer("xtm1", "xtm2.1") // which is what there is
+	w.offer("xtm1", "xtm2.1") // the present formats
 	w.settled()
 	w.check()
 	assert.Len(t, w.known, before+5*3)

@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// put publishes a new version of a map, or, where the body is JSON, changes the
+// put publishes a new version of a map, or, if the body is JSON, changes the
 // settings of the collection.
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	if err := store.ValidateName(web.Var(r, "map")); err != nil {

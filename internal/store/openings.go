@@ -109,7 +109,7 @@ func (o *openings) WatchHistory(ctx context.Context) {
 		if err == nil {
 			last = now
 		} else {
-			o.log.Debug("whether the store has another history is not known", "error", err) // who needs the store says so
+			o.log.Debug("whether the store has another history is not known", "error", err) // users report it
 		}
 		select {
 		case <-ctx.Done():

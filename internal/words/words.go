@@ -206,7 +206,7 @@ func IsOpaque(locator string) bool {
 	return ok && local != "" && !strings.Contains(local, "/")
 }
 
-// prefixed returns the prefixed name of an IRI, "" where its namespace has no prefix.
+// prefixed returns the prefixed name of an IRI, "" if its namespace has no prefix.
 func prefixed(iri string) string {
 	end := strings.LastIndexAny(iri, "#/") + 1
 	prefix, local := prefixes()[iri[:end]], iri[end:]

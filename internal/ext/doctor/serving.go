@@ -139,7 +139,7 @@ func (r *Report) watched(ctx context.Context, n *Node) {
 	for i := 0; n.Serving.Watch && i < len(n.Serving.Maps); i++ {
 		name, file, _ := strings.Cut(n.Serving.Maps[i], "=")
 		if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Where == "collection "+name }) {
-			continue // the server says why
+			continue // the server reports the reason
 		}
 		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true,
 			Root: n.Serving.Root, Collection: name}).Read(ctx); err != nil {

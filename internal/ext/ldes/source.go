@@ -48,7 +48,7 @@ type held struct {
 	Closed bool   `json:"closed,omitempty"` // it gets no more members
 	Again  bool   `json:"again,omitempty"`  // likewise, and it is to be read a second time
 	Past   bool   `json:"past,omitempty"`   // relations alone say that it is closed
-	Sum    uint64 `json:"sum,omitempty"`    // of what it says of its members
+	Sum    uint64 `json:"sum,omitempty"`    // of its statements about members
 
 	Members int       `json:"members,omitempty"` // how many it has
 	Until   time.Time `json:"until,omitzero"`    // all are from before that, as relations say; zero: they do not

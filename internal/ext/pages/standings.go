@@ -113,7 +113,7 @@ func (d *describer) standing(what string, whole func() (all []records.Class, kee
 		return nil, err
 	}
 	s, now := d.standings.standing(standingOf{d.v.SourceKey(), what}), found{state: *at}
-	if d.anew != nil { // nobody waits for it
+	if d.anew != nil { // no request waits for it
 		if now.Classes, now.Known, err = whole(); err != nil {
 			return nil, err
 		}

@@ -65,7 +65,7 @@ func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 			continue
 		}
 		var shown Statement
-		lang := "" // that a theme says
+		lang := "" // of a theme
 		for i, part := range s.Parts {
 			if i == mostPieces {
 				shown = append(shown, piece{Text: "…"})

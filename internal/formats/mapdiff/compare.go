@@ -17,7 +17,7 @@ type Difference struct {
 	Topic string      `json:"topic,omitempty"` // an identifier; "": the topic map itself
 	Title string      `json:"title,omitempty"` // what people would call it
 	In    Where       `json:"in"`
-	A     []Statement `json:"a,omitempty"` // only the first map says so
+	A     []Statement `json:"a,omitempty"` // only in the first map
 	B     []Statement `json:"b,omitempty"` // only the second one does
 }
 

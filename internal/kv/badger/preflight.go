@@ -19,7 +19,7 @@ import (
 const (
 	manifestFile = "MANIFEST" // names the tables
 	tableExt     = ".sst"
-	memtableExt  = ".mem"  // the log of a memtable: what is in no table yet
+	memtableExt  = ".mem"  // the log of a memtable: rows that are in no table yet
 	valueLogExt  = ".vlog" // large values
 )
 

@@ -16,7 +16,7 @@ func allocated(info os.FileInfo) int64 {
 	return info.Size()
 }
 
-// isRemoved reports whether the folder has no name any more.
+// isRemoved reports whether the folder no longer has a name.
 func (f *Folder) isRemoved() bool {
 	info, err := f.place.File().Stat()
 	if err != nil {

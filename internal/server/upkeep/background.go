@@ -93,7 +93,7 @@ func (b *background) next() (ctx context.Context, name string, look care, ok boo
 // atOnce is the number of collections that are handled in a row, so that many of them keep no processor busy.
 const atOnce = 1000
 
-// lookAfterAll looks after the next collections in the order of names; after each where look is ofAge.
+// lookAfterAll maintains the next collections in the order of names; all if look is ofAge.
 func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 	all, err := k.Store.Collections(ctx)
 	most := min(len(all), atOnce)
@@ -110,7 +110,7 @@ func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 	return err
 }
 
-// Changed takes a snapshot in the background where enough has changed since
+// Changed takes a snapshot in the background if enough has changed since
 // the last one.
 func (k *Keeper) Changed(c *store.Collection) { k.lookAfter(c.Name, ofChange) }
 

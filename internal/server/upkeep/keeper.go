@@ -126,7 +126,7 @@ func (k *Keeper) Start() error {
 			if k.Store.MayWrite() == nil {
 				return err
 			}
-			k.Logger.Error(notLookedAfter, "error", err) // what is there can be read
+			k.Logger.Error(notLookedAfter, "error", err) // existing data can be read
 		}
 		k.background.begin(func() { k.goOn(ctx) })
 		return nil

@@ -17,11 +17,11 @@ const (
 	unnamedNS  = NS + "unnamed/"         // and a number: a topic whose locators identify other things in RDF
 
 	// Types.
-	termTopic       = NS + "Topic"       // a topic that says nothing
+	termTopic       = NS + "Topic"       // a topic without statements
 	termTopicMap    = NS + "TopicMap"    // the map itself
 	termNameType    = NS + "NameType"    // a property whose texts are names
 	termAssociation = NS + "Association" // a node that is an association
-	termStatement   = NS + "Statement"   // a node that says more of a statement
+	termStatement   = NS + "Statement"   // a node with more data of a statement
 	termOccurrence  = NS + "Occurrence"  // such a node of an occurrence where a name would be expected
 
 	// Properties.
