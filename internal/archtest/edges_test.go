@@ -28,8 +28,8 @@ type source struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// checker finds with the type checker where each name leads. It reads packages of the project from their source, and
-// others from what the compiler has exported.
+// checker resolves names with the type checker. It reads packages of the project from their source, and others from the
+// export data of the compiler.
 type checker struct {
 	fset    *token.FileSet
 	root    string
@@ -136,7 +136,7 @@ func (c *checker) check(name string, s *source, files []string, suffix string, t
 	return pkg, nil
 }
 
-// instead imports the package that is tested with what its own tests add to it.
+// instead imports the tested package with the additions of its own tests.
 type instead struct {
 	*checker
 	tested *types.Package

@@ -20,7 +20,7 @@ var lower = flag.Bool("lower", false, "write into house.txt what has become less
 
 const houseFile = "house.txt"
 
-// house is what house.txt says: who belongs to what, and the numbers that may only fall.
+// house is the content of house.txt: the areas of files, and the numbers that may only decrease.
 type house struct {
 	lines   []string // of the file
 	areas   map[string]area
@@ -30,7 +30,7 @@ type house struct {
 
 type area struct{ kind, name string }
 
-// budget is how many lines an area may have, and the number of the decision that allows them.
+// budget is the maximum number of lines of an area, and the number of the decision that allows them.
 type budget struct {
 	area
 	lines    int
@@ -81,7 +81,7 @@ func splitRatchet(t *testing.T, line string) (key string, n int) {
 	return strings.Join(f[:len(f)-1], " "), n
 }
 
-// areaOf returns to what a file belongs, by its path from the root of the project.
+// areaOf returns the area of a file, by its path from the root of the project.
 func (h *house) areaOf(file string) area {
 	for p := file; p != "."; p = path.Dir(p) {
 		if a, ok := h.areas[p]; ok {
@@ -94,7 +94,7 @@ func (h *house) areaOf(file string) area {
 	return area{}
 }
 
-// holds fails for what is more than house.txt says, and for what is less: -lower writes that.
+// holds fails for numbers above those of house.txt, and for lower ones: -lower writes those.
 func (h *house) holds(t *testing.T, kind string, counted map[string]int, rule string) {
 	more, less := h.compare(kind, counted)
 	for _, key := range more {
@@ -110,7 +110,7 @@ func (h *house) holds(t *testing.T, kind string, counted map[string]int, rule st
 	}
 }
 
-// compare returns which keys of a kind count more than house.txt says, and which less.
+// compare returns the keys of a kind with numbers above those of house.txt, and those with lower ones.
 func (h *house) compare(kind string, counted map[string]int) (more, less []string) {
 	for key, n := range counted {
 		if n > h.ratchet[kind+" "+key] {
@@ -127,7 +127,7 @@ func (h *house) compare(kind string, counted map[string]int) (more, less []strin
 	return more, less
 }
 
-// lower puts the numbers that were counted into the lines of some keys. What counts nothing goes.
+// lower writes the counted numbers into the lines of some keys. It removes lines with zero.
 func (h *house) lower(t *testing.T, kind string, counted map[string]int, keys []string) {
 	for _, key := range keys {
 		i := slices.IndexFunc(h.lines, func(line string) bool { return isRatchet(t, line, key) })
@@ -185,7 +185,7 @@ func TestEachFileBelongsToAnArea(t *testing.T) {
 	}
 }
 
-// Capabilities to come pay for themselves: lines that are added go elsewhere, or a decision allows them.
+// New features must not add lines in total: others are removed, or a decision allows them.
 func TestAreasKeepToTheirBudget(t *testing.T) {
 	h := readHouse(t)
 	have := map[area]int{}
@@ -206,7 +206,7 @@ func TestAreasKeepToTheirBudget(t *testing.T) {
 	}
 }
 
-// allowed returns how many lines a decision allows: it has a row "| core node | 47,000 |".
+// allowed returns the number of lines that a decision allows: it has a row "| core node | 47,000 |".
 func allowed(t *testing.T, b budget) int {
 	files, err := filepath.Glob("../../docs/decisions/" + b.decision + "-*.md")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // layer is a row of the table of layers in docs/architecture.md.
 type layer struct {
 	name  string
-	paths []string // of packages, or of folders with "…" behind them
+	paths []string // of packages, or of folders followed by "…"
 }
 
 // layersOf reads the table, from the ground up.
@@ -92,7 +92,7 @@ func TestPackagesImportLayersBelow(t *testing.T) {
 	}
 }
 
-// extensionOf returns the extension that a package is of, "" for none.
+// extensionOf returns the extension of a package, or "".
 func extensionOf(pkg string) string {
 	below, ok := strings.CutPrefix(pkg, "internal/ext/")
 	if !ok {

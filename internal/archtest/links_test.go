@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// names are what comments of other packages can link to: functions, types, variables, constants,
-// and methods and fields as Type.Name.
+// names are the targets of links in comments of other packages: functions, types, variables, constants, and methods and
+// fields as Type.Name.
 type names map[string]bool
 
 var (

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Commands print by the output of their cobra.Command alone: package cli looks there whether it could be written.
+// Commands print only to the output of their cobra.Command: package cli checks there whether it could be written.
 // Package control has the standard output of the process for it.
 func TestNothingPrintsPastTheOutputOfItsCommand(t *testing.T) {
 	fset := token.NewFileSet()

@@ -66,12 +66,12 @@ func TestLinesAreNotWide(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines are wide", wide["lines"])
-	// Many changes make some line longer or shorter by the way: they are counted in fifties.
+	// Many changes make some lines longer or shorter: they are counted in fifties.
 	wide["lines"] = (wide["lines"] + 49) / 50 * 50
 	h.holds(t, "wide", wide, wideRule)
 }
 
-// A name says what it holds.
+// A name describes its content.
 func TestNoNameIsAFiller(t *testing.T) {
 	names := 0
 	for _, file := range goFiles(t) {

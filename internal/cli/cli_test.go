@@ -17,8 +17,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// program runs a small program with one command and returns the exit code and
-// what went to standard error.
+// program runs a small program with one command and returns the exit code and the output on standard error.
 func program(run func(cmd *cobra.Command, args []string) error, args ...string) (code int, stderr string) {
 	root := &cobra.Command{Use: "program"}
 	cmd := &cobra.Command{Use: "work", Args: Args(cobra.NoArgs), RunE: run}
@@ -185,7 +184,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// An error has the code of its kind, and errors of several kinds have none of theirs.
+// An error has the code of its kind, and joined errors of several kinds have none of theirs.
 func TestExitCodesOfErrors(t *testing.T) {
 	away := &ExitError{Unreachable, errors.New("no answer")}
 	for _, c := range []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// TestDerivedCollection edits the collections that another is derived from. It catches up, also after the store was
-// opened again, and with an input that goes.
+// TestDerivedCollection edits the inputs of a derived collection. It catches up, also after a restart of the store, and
+// after the deletion of an input.
 func TestDerivedCollection(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *store.DB {
@@ -82,7 +82,7 @@ func TestDerivedCollection(t *testing.T) {
 		name := names[n%2]
 		editors[name].Edit()
 		publish(name)
-		if n == 9 { // what is derived follows an input that is renamed
+		if n == 9 { // a derived collection follows a renamed input
 			_, err := db.RenameCollection(t.Context(), "one", "uno")
 			require.NoError(t, err)
 			names[0], maps["uno"], editors["uno"] = "uno", maps["one"], editors["one"]

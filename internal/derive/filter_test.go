@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// anyFilter returns a filter, or none.
+// anyFilter returns a random filter, or nil.
 func anyFilter(rng *rand.Rand) *store.Filter {
 	some := func() (refs []fragment.Ref) {
 		if rng.IntN(2) == 0 {
@@ -53,7 +53,7 @@ func meant(tm *tmdm.TopicMap, sis []fragment.Ref, subtypes bool) map[*tmdm.Topic
 	return all
 }
 
-// keep takes from a map of what all sources say what a filter does not let pass, by the topic map API alone.
+// keep removes from a merged map the parts that a filter does not pass, by the topic map API only.
 func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) {
 	if f.Empty() {
 		return
@@ -62,7 +62,7 @@ func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) 
 	valid := func(s tmdm.Scoped) bool {
 		return len(f.Scope) == 0 || len(s.Scope().Themes()) == 0 || slices.ContainsFunc(s.Scope().Themes(), func(theme *tmdm.Topic) bool { return themes[theme] })
 	}
-	within := meant(tm, f.Within, false) // nothing is narrower in these maps
+	within := meant(tm, f.Within, false) // these maps have no narrower topics
 	types, passes := meant(tm, f.Types, true), map[*tmdm.Topic]bool{}
 	for a := range tm.Associations() {
 		if class, instance, ok := a.TypeInstance(); ok && types[class] {
@@ -74,7 +74,7 @@ func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) 
 	}
 	associationTypes := meant(tm, f.AssociationTypes, true)
 	one, other := tm.TopicBySubjectIdentifier(fragment.RDFSubject), tm.TopicBySubjectIdentifier(fragment.RDFObject)
-	for again := true; again; { // blank nodes pass with what has them
+	for again := true; again; { // blank nodes pass with their owners
 		again = false
 		for a := range tm.Associations() {
 			if len(a.Roles()) != 2 || !valid(a) || len(f.AssociationTypes) > 0 && !associationTypes[a.Type()] || one == other {
@@ -153,8 +153,8 @@ func announcedIn(t *testing.T, parts []merge.Part, topic *tmdm.Topic) bool {
 	return false
 }
 
-// vocabularyMerged reports whether what tells types and subtypes was merged with other topics. A view and a topic map
-// then differ in what they take for a type.
+// vocabularyMerged reports whether the vocabulary of types and subtypes was merged with other topics. A view and a
+// topic map then differ in their types.
 func vocabularyMerged(t *testing.T, parts []merge.Part) bool {
 	view := merge.NewView(t.Context(), parts...)
 	for _, psi := range []tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, fragment.RDFSubject, fragment.RDFObject, tmdm.PSIDefaultNameType} {
@@ -167,7 +167,7 @@ func vocabularyMerged(t *testing.T, parts []merge.Part) bool {
 	return false
 }
 
-// atOnce returns what is published where all topics are derived for the first time.
+// atOnce returns the published state if all topics are derived for the first time.
 func atOnce(t *testing.T, f *store.Filter, parts []merge.Part) string {
 	var all []fragment.Ref
 	for topic, err := range merge.NewView(t.Context(), parts...).Topics() {
@@ -179,7 +179,7 @@ func atOnce(t *testing.T, f *store.Filter, parts []merge.Part) string {
 	return canonical(t, nil, merge.Part{SP: sp, Source: &d.state})
 }
 
-// passed returns what passes of what some sources say now, as readers have it.
+// passed returns the parts of some sources that pass now, as readers get them.
 func passed(t *testing.T, f *store.Filter, parts []merge.Part) string {
 	src, err := derive.Pass(t.Context(), f, func(string, bool) error { return nil }, parts...)
 	require.NoError(t, err)

@@ -36,8 +36,7 @@ func openSmall(t *testing.T, dir string) *store.DB {
 	return db
 }
 
-// fromTwo makes a collection and a subscription, each with topics of its own, and a collection "all" that is derived
-// from both.
+// fromTwo makes a collection and a subscription, each with topics of its own, and a collection "all" derived from both.
 func fromTwo(t *testing.T, db *store.DB) {
 	src := testedit.SmallMap("http://one.example.org/")
 	create(t, db, store.Collection{Name: "one", Settings: store.Settings{DocumentSize: 1}}, src)
@@ -79,7 +78,7 @@ func catchUp(t *testing.T, db *store.DB, name string) *store.Collection {
 	return c
 }
 
-// derivedNames returns the names of the topic that the subscription has, in what is derived.
+// derivedNames returns the names of the subscription's topic in the derived collection.
 func derivedNames(t *testing.T, db *store.DB) (names []string) {
 	require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error {
 		topic, err := v.Source().Topic("http://psi.example.org/two")
@@ -108,8 +107,8 @@ func missing(t *testing.T, db *store.DB) (reasons []inputs.State) {
 	return reasons
 }
 
-// TestAnInputThatGoes removes an input, and puts another in its place. What was derived stays until the collection is
-// bound again, and what happens meanwhile is derived then.
+// TestAnInputThatGoes removes an input, and replaces it by another. The derived collection is unchanged until it is
+// bound again, and then gets all changes made meanwhile.
 func TestAnInputThatGoes(t *testing.T) {
 	db := openSmall(t, t.TempDir())
 	defer db.Close()
@@ -157,7 +156,7 @@ func TestAnInputThatGoes(t *testing.T) {
 	require.Empty(t, derivedNames(t, db), "it is no input any more")
 }
 
-// TestAnInputThatComesBack removes an input and subscribes to the same feed again. Nothing goes in between.
+// TestAnInputThatComesBack removes an input and subscribes to the same feed again. No topic is removed in between.
 func TestAnInputThatComesBack(t *testing.T) {
 	db := openSmall(t, t.TempDir())
 	defer db.Close()
@@ -261,7 +260,7 @@ func TestFillingSurvivesAKill(t *testing.T) {
 	require.False(t, catchUp(t, db, "all").Hidden)
 	is, topics := filling()
 	require.False(t, is)
-	require.GreaterOrEqual(t, topics, seen) // it may have had all, and not been shown yet
+	require.GreaterOrEqual(t, topics, seen) // it may have all, and not be visible yet
 	requireDerived(t, db, []string{"one", "two"})
 	require.NoError(t, db.Close())
 }

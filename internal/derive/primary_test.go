@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// TestInputsArePrimary follows a source that becomes derived: it says nothing in what is derived from it, until it is
-// primary again.
+// TestInputsArePrimary follows a source that becomes derived: its statements are not derived again until it is primary
+// again.
 func TestInputsArePrimary(t *testing.T) {
 	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir()})
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func rowsOf(t *testing.T, db *store.DB, number uint32, tables ...byte) map[strin
 	return all
 }
 
-// rename has the topic that is followed another name, and says by which entry.
+// rename gives the followed topic another name, with its entry.
 func rename(t *testing.T, db *store.DB, to string) {
 	require.NoError(t, db.ApplyEntries(t.Context(), "two", func(a *store.Applying) error {
 		a.From("http://psi.example.org/two", "http://two.example.org/"+to)
@@ -53,7 +53,7 @@ func rename(t *testing.T, db *store.DB, to string) {
 	}))
 }
 
-// The commits of inputs write nothing into what is derived from them.
+// Commits of inputs write no rows of derived collections.
 func TestInputsWriteNothingForWhatIsDerived(t *testing.T) {
 	db := openSmall(t, t.TempDir())
 	defer db.Close()
@@ -118,8 +118,8 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 	require.Zero(t, remembered())
 }
 
-// What a source says no more is no longer derived, whatever has all that it says read once more at the same time: a
-// claim that is rejected, or shows again.
+// A statement that its source has deleted is no longer derived, even if all its statements are read again at the same
+// time, because a claim is rejected or restored.
 func TestWhatIsDeletedWhileClaimsAreRejected(t *testing.T) {
 	const si = "http://psi.example.org/other"
 	change := func(t *testing.T, db *store.DB, f func(a *store.Applying, topic *fragment.Topic) error) {
@@ -160,7 +160,7 @@ func TestWhatIsDeletedWhileClaimsAreRejected(t *testing.T) {
 	}
 }
 
-// whileOneIsEdited calls f with stores of what fromTwo makes, and with what publishes another version of "one".
+// whileOneIsEdited calls f with the stores of fromTwo, and with a function that publishes another version of "one".
 func whileOneIsEdited(t *testing.T, f func(db *store.DB, edit func())) {
 	for seed := range uint64(testenv.Rounds(5, 50)) {
 		db := openSmall(t, t.TempDir())
@@ -176,7 +176,7 @@ func whileOneIsEdited(t *testing.T, f func(db *store.DB, edit func())) {
 	}
 }
 
-// A collection that has not read what an input has forgotten by now reads all of it.
+// A collection reads the whole input if changes that it has not read are no longer stored.
 func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
 	whileOneIsEdited(t, func(db *store.DB, edit func()) {
 		read, behind := uint64(0), 0
@@ -205,7 +205,7 @@ func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
 	})
 }
 
-// What an input changes is taken some topics at a time, whatever has happened since.
+// The changes of an input are applied some topics at a time, after any other changes.
 func TestChangesAreTakenSomeAtATime(t *testing.T) {
 	whileOneIsEdited(t, func(db *store.DB, edit func()) {
 		left := false

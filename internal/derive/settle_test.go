@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// TestReifiersOfADerivedCollection runs random histories of inputs that share topics and reified statements. What is
-// kept of reifiers must hold: after each change, the derived collection says what a view says that has read all of
+// TestReifiersOfADerivedCollection runs random histories of inputs that share topics and reified statements. The stored
+// data about reifiers must be correct: after each change, the derived collection equals a view that has read all of
 // them.
 func TestReifiersOfADerivedCollection(t *testing.T) {
 	testenv.SkipUnderRace(t) // one goroutine does all
@@ -77,7 +77,7 @@ func runReifiers(t *testing.T, seed uint64, say func(...string)) (kept, joined i
 }
 
 // TestIdentifiersThatMatterToReifiers changes identifiers in one input, so that reified statements of others become
-// equal, or are no longer. No reified statement changes.
+// equal or different. No reified statement changes.
 func TestIdentifiersThatMatterToReifiers(t *testing.T) {
 	const reified = `<topic id="t"><subjectIdentifier href="http://x/%[1]s"/><name reifier="#r"><type><topicRef href="#y"/></type><value>Same</value></name></topic>
 		<topic id="r"><subjectIdentifier href="http://x/r-%[1]s-%[2]s"/><name><value>Reifier %[1]s %[2]s</value></name></topic>
@@ -171,7 +171,7 @@ func withParts(t *testing.T, db *store.DB, names []string, f func([]merge.Part))
 	}))
 }
 
-// settlements returns what a view finds out that has kept nothing.
+// settlements returns the results of a view without stored data.
 func settlements(t *testing.T, db *store.DB, names []string) (keys []string) {
 	withParts(t, db, names, func(parts []merge.Part) {
 		all, err := merge.NewView(t.Context(), parts...).Settlements()
@@ -183,7 +183,7 @@ func settlements(t *testing.T, db *store.DB, names []string) (keys []string) {
 	return keys
 }
 
-// requireDerived checks that the derived collection says what its inputs say together.
+// requireDerived checks that the derived collection is the merge of its inputs.
 func requireDerived(t *testing.T, db *store.DB, names []string, what ...any) {
 	withParts(t, db, names, func(parts []merge.Part) {
 		require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error {
@@ -193,7 +193,7 @@ func requireDerived(t *testing.T, db *store.DB, names []string, what ...any) {
 	})
 }
 
-// watchedStore tells whether the reified statements of the inputs were read.
+// watchedStore records whether the reified statements of the inputs were read.
 type watchedStore struct {
 	*store.DB
 	settled bool

@@ -20,7 +20,7 @@ func put(t *testing.T, m *merge.Memory, value string, sis ...fragment.Ref) {
 	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}, Provisional: true}))
 }
 
-// A merged topic keeps its TopicSI when a source brings one that is less, and gets a closing entry when it comes apart.
+// A merged topic keeps its TopicSI when a source adds a lesser one, and gets a closing entry when it is split.
 func TestTopicSIsStay(t *testing.T) {
 	var one, two, published merge.Memory
 	update := func(dirty ...fragment.Ref) *fragment.Change {
@@ -45,7 +45,7 @@ func TestTopicSIsStay(t *testing.T) {
 	require.Equal(t, []fragment.Ref{"http://b"}, c.Entries[1].Tombstone.SubjectIdentifiers)
 }
 
-// What nobody announces is published as long as something refers to it.
+// A topic without a source is published as long as it is referred to.
 func TestUnreferredTopicsGo(t *testing.T) {
 	var one, published merge.Memory
 	put(t, &one, "a", "http://a")
@@ -64,8 +64,7 @@ func TestUnreferredTopicsGo(t *testing.T) {
 	}
 }
 
-// What a filter means changes with the topics that it names: then what passes is other topics, of which nothing else
-// has changed.
+// The effect of a filter changes with the topics that it names: then other topics pass, without other changes of them.
 func TestWhomAFilterMeans(t *testing.T) {
 	var one merge.Memory
 	put(t, &one, "a", "http://a")
@@ -97,8 +96,8 @@ func TestWhomAFilterMeans(t *testing.T) {
 	require.NotEqual(t, before, meant, "what the default name type is decides what passes")
 }
 
-// Concepts are within another by any way up of broader and narrower, and within a scheme by any way that SKOS has for
-// it. Ways in a circle end.
+// Concepts are within another by any path of broader and narrower, and within a scheme by any property of SKOS for it.
+// Cycles end.
 func TestWhatIsWithinAConcept(t *testing.T) {
 	const skos = "http://www.w3.org/2004/02/skos/core#"
 	var one merge.Memory

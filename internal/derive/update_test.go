@@ -27,18 +27,18 @@ import (
 
 const sp = "http://derived.example.org/"
 
-// source is a map that is edited, what is published of it, and what a subscriber of this node has.
+// source is an edited map, its published state, and the state of a subscriber of this node.
 type source struct {
 	sp        string
 	input     *tmdm.TopicMap
 	editor    *testedit.Editor
 	published merge.Memory
 	here      noting               // the state that is derived from
-	waiting   []*fragment.Fragment // that the subscriber has not applied yet
+	waiting   []*fragment.Fragment // not yet applied by the subscriber
 	own       bool                 // the state is that of the publisher
 }
 
-// noting is a state that notes the references that its changes touch, and the records that these had before.
+// noting is a state that records the references affected by its changes, and the former records of these.
 type noting struct {
 	merge.Memory
 	dirty  map[fragment.Ref]bool
@@ -57,7 +57,7 @@ func (n *noting) note(t *fragment.Topic) error {
 	return err
 }
 
-// take returns what is dirty, and what is only restated, as far as want says.
+// take returns the changed references, and the republished ones, for which want returns true.
 func (n *noting) take(t *testing.T, want func() bool) (dirty, restated []fragment.Ref) {
 	for _, ref := range slices.Sorted(maps.Keys(n.before)) {
 		next, err := n.Memory.Topic(ref)
@@ -160,7 +160,7 @@ func canonical(t *testing.T, f *store.Filter, parts ...merge.Part) string {
 	for topic := range tm.Topics() {
 		for _, n := range topic.Names() {
 			for _, v := range slices.Clone(n.Variants()) {
-				if v.Scope() == n.Scope() { // there are no such variants
+				if v.Scope() == n.Scope() { // such variants are not allowed
 					v.Remove()
 				}
 			}
@@ -252,8 +252,8 @@ func (d *derived) requireSound(t *testing.T) {
 	}
 }
 
-// histories runs so many random histories, each from its seed, until one fails. What a history says is logged then. It
-// returns the sums of what the histories count.
+// histories runs n random histories, each from its seed, until one fails, and then logs its messages. It returns the
+// sums of the counts of the histories.
 func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func(...string)) (a, b int)) (a, b int) {
 	for i := range uint64(n) {
 		seed := testenv.Seed() + i
@@ -274,8 +274,8 @@ func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func
 	return a, b
 }
 
-// TestUpdatesGiveTheView runs random histories of sources that speak of the same subjects. After each change of one,
-// the update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
+// TestUpdatesGiveTheView runs random histories of sources with the same subjects. After each change of one, the update
+// of the affected topics equals the view, and so does the replayed feed.
 func TestUpdatesGiveTheView(t *testing.T) {
 	n := testenv.Rounds(60, 3000)
 	restated := 0
@@ -330,7 +330,7 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 		for _, s := range sources {
 			parts = append(parts, merge.Part{SP: s.sp, Source: &s.here, Published: s.own})
 		}
-		take(func() bool { return rng.IntN(4) > 0 }) // what is not looked at now is later
+		take(func() bool { return rng.IntN(4) > 0 }) // the others are checked later
 		most := rng.IntN(3)
 		entries += len(d.update(t, parts, most, dirty, restated...).Entries)
 		restatements += len(restated)
@@ -361,7 +361,7 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 	return entries, joined, restatements
 }
 
-// share says something that other sources are likely to say as well.
+// share adds a statement that other sources are likely to have as well.
 func share(rng *rand.Rand, tm *tmdm.TopicMap) (shared []string) {
 	topics := slices.Collect(tm.Topics())
 	any := func() *tmdm.Topic { return topics[rng.IntN(len(topics))] }

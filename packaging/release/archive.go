@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// archive writes the files of a platform into an archive, in the order of their names, all of the time of the commit
-// and of nobody.
+// archive writes the files of a platform into an archive, in the order of their names, with the time of the commit and
+// without owners.
 func (r *release) archive(t target, files []file) error {
 	name := fmt.Sprintf("tmshare-%s-%s", r.version, t)
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
@@ -85,7 +85,7 @@ func (r *release) zip(w io.Writer, folder string, files []file) error {
 	return a.Close()
 }
 
-// container puts the Containerfile beside the archives, which it takes.
+// container writes the Containerfile beside the archives, which it uses.
 func (r *release) container() error {
 	steps, err := os.ReadFile(filepath.Join(r.source, "packaging", "Containerfile"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// fromCommit finds out what is checked out. What is not committed would be in the programs, and nobody could build them
-// again.
+// fromCommit determines the checked-out commit. Uncommitted changes are refused, because the build could not be
+// reproduced.
 func (r *release) fromCommit(ctx context.Context) error {
 	changed, err := r.output(ctx, "git", "status", "--porcelain")
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *release) fromCommit(ctx context.Context) error {
 	return err
 }
 
-// platform builds the programs for a platform, and all that is published for it.
+// platform builds the programs for a platform, and all published files for it.
 func (r *release) platform(ctx context.Context, t target) error {
 	dir, err := r.programs(ctx, t)
 	if err != nil {
@@ -91,7 +91,7 @@ type file struct {
 	mode int64
 }
 
-// files returns the programs, their pages of the manual and completions, and what explains them.
+// files returns the programs, their manual pages and completions, and their documents.
 func (r *release) files(ctx context.Context, t target, dir string) (all []file, err error) {
 	for _, program := range programs {
 		all = append(all, file{t.program(program), filepath.Join(dir, t.program(program)), 0o755})
@@ -185,7 +185,7 @@ func (r *release) command(ctx context.Context, name string, args ...string) *exe
 	return c
 }
 
-// ran executes a command. Its error has what the command has printed.
+// ran executes a command. Its error contains the output of the command.
 func ran(c *exec.Cmd) error {
 	if printed, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", c, err, printed)
@@ -193,7 +193,7 @@ func ran(c *exec.Cmd) error {
 	return nil
 }
 
-// output returns what a command prints, without the end of the last line.
+// output returns the output of a command, without the end of the last line.
 func (r *release) output(ctx context.Context, name string, args ...string) (string, error) {
 	c := r.command(ctx, name, args...)
 	var errors strings.Builder

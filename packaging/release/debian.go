@@ -26,7 +26,7 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		if err := os.WriteFile(to, content, mode); err != nil {
 			return err
 		}
-		return os.Chmod(to, mode) // whatever the builder's umask
+		return os.Chmod(to, mode) // for any umask of the builder
 	}
 	for _, f := range files {
 		if to := inPackage(f.name); to != "" {
@@ -87,7 +87,7 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		compression = "-Znone"
 	}
 	c := r.command(ctx, "dpkg-deb", "--root-owner-group", compression, "--build", root, filepath.Join(r.out, name))
-	// One thread, as more of them divide the data in another way.
+	// One thread, because more of them divide the data in another way.
 	c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()), "DPKG_DEB_THREADS_MAX=1")
 	return ran(c)
 }

@@ -1,5 +1,5 @@
-// Command release builds what is published of a version: archives for each platform, Debian packages, checksums, and
-// what is in them. The same commit gives the same bytes.
+// Command release builds the published files of a version: archives for each platform, Debian packages, checksums, and
+// lists of their contents. The same commit gives the same bytes.
 package main
 
 import (
@@ -33,11 +33,11 @@ type release struct {
 	time    time.Time // of the commit, and so of all files
 	source  string    // folder of the checkout
 	out     string    // folder of the results
-	scratch string    // folder of what is in between
+	scratch string    // folder of intermediate files
 
 	listed []builtWith // the modules of the programs; nil: not listed yet
 
-	unpacked bool // compress nothing: of tests, which pack the same often
+	unpacked bool // no compression: for tests, which often pack the same files
 }
 
 func main() {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// notices writes the licences of the modules that are in the programs into a file, once, and returns its path. A module
-// without a licence is an error: nobody may pass it on.
+// notices writes the licences of the programs' modules into a file, once, and returns its path. A module without a
+// licence is an error, because it must not be distributed.
 func (r *release) notices(ctx context.Context) (path string, err error) {
 	path = filepath.Join(r.scratch, "THIRD-PARTY-NOTICES")
 	if _, err := os.Stat(path); err == nil {
@@ -70,7 +70,7 @@ func (r *release) modules(ctx context.Context) (all []builtWith, err error) {
 	return all, nil
 }
 
-// licences returns the files of a module that say what one may do with it.
+// licences returns the licence files of a module.
 func licences(dir string) (all []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
