@@ -26,8 +26,8 @@ func TestClaimsAreFixed(t *testing.T) {
 	require.Equal(t, tmdm.Locator(sp+"association-2oderaxofgsf7bioannszmyxwu"), fragment.AssociationClaim(sp, association))
 }
 
-// A claim says which statement, by what makes statements equal. Reifiers, item
-// identifiers and the variants of a name are not part of that.
+// A claim identifies a statement by the properties of its equality. Reifiers, item identifiers and the variants of a
+// name are not among them.
 func TestEqualStatementsHaveTheSameClaim(t *testing.T) {
 	n := fragment.Name{Value: "n", Type: c, Scope: []fragment.Ref{d}}
 	same := n
@@ -104,7 +104,7 @@ func TestReadRecordFindsWhatADocumentIsAbout(t *testing.T) {
 	for name, c := range map[string]struct {
 		document string
 		hints    []tmdm.Locator
-		about    tmdm.Locator // "": nothing says so
+		about    tmdm.Locator // "": none
 	}{
 		"the only topic":                    {document: documentOf(bareTopic("x")), about: "http://a.org/x"},
 		"the only one with a name":          {document: documentOf(bareTopic("a"), namedTopic("x"), bareTopic("b")), about: "http://a.org/x"},

@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// counts is what a change counts: topics added, updated, deleted.
+// counts returns the counts of a change: topics added, updated, deleted.
 func counts(c *fragment.Change) [3]int { return [3]int{c.Added, c.Updated, c.Deleted} }
 
 func TestATopicSIThatCeasesGetsAClosingEntry(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAnItemIdentifierThatMovesIsWrittenAndNotPublished(t *testing.T) {
 	require.Len(t, made.PutTopics, 2, "its name gave its id away all the same")
 }
 
-// The order of a document's elements, names, roles and identifiers says nothing.
+// The order of a document's elements, names, roles and identifiers has no meaning.
 func TestTheOrderOfADocumentChangesNothing(t *testing.T) {
 	for seed := range uint64(80) {
 		m := draft{TopicMap: read(t, sp, `<topic id="t1"/><topic id="t2"/><topic id="t3"/><topic><subjectLocator href="http://d"/></topic>`)}

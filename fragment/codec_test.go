@@ -75,8 +75,8 @@ func mix[T any](t *rapid.T, list []T) {
 	copy(list, rapid.Permutation(slices.Clone(list)).Draw(t, "order"))
 }
 
-// Item identifiers say where a statement was read, and Provisional how a
-// subscriber knows a topic. Neither is part of what a record says.
+// Item identifiers depend on the document that was read, and Provisional on the subscriber. Neither is part of a
+// record's content.
 func TestItemIdentifiersDoNotMakeRecordsDifferent(t *testing.T) {
 	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic, association := genTopic.Draw(t, "topic"), genAssociation.Draw(t, "association")

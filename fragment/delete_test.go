@@ -70,7 +70,7 @@ func TestDeletePublishesATombstoneAndItsFellowPlayers(t *testing.T) {
 	require.Equal(t, diff(t, prior, next).Entries, made.Entries, "Diff says the same of a map without the topic")
 }
 
-// A topic that others need is not deleted: the error says who they are.
+// A topic in use is not deleted: the error names the uses.
 func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 	for name, o := range map[string]struct {
 		use  func(m draft, gone *tmdm.Topic)
@@ -110,7 +110,7 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 	}
 }
 
-// What the topic says of itself goes with it.
+// The topic's own statements are deleted with it.
 func TestItsOwnMentionsDoNotKeepATopic(t *testing.T) {
 	made, err := remove(t, func(m draft) {
 		own := m.Named("n", a)

@@ -24,8 +24,8 @@ func diff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Cha
 	return c
 }
 
-// entries says what is published: "a" for a fragment of a, "b of a" for the
-// closing entry of b that describes a, "no b" for a tombstone.
+// entries describes the published entries: "a" for a fragment of a, "b of a" for the closing entry of b that describes
+// a, "no b" for a tombstone.
 func entries(c *fragment.Change) (changes []string) {
 	for _, e := range c.Entries {
 		s := string(e.TopicSI)
@@ -49,7 +49,7 @@ func base(m draft) {
 	m.Topic(e)
 }
 
-// Each case is what is done to base, and whose fragments are published for it.
+// Each case has the edit of base, and the topics whose fragments are published for it.
 func TestWhatChangesATopic(t *testing.T) {
 	names := func(t *tmdm.Topic) *tmdm.TopicName { return t.Names()[0] }
 	association := func(m draft) *tmdm.Association {

@@ -132,7 +132,7 @@ func TestDescribeSaysEverything(t *testing.T) {
 	require.Empty(t, describe(t, m, "http://not-there"))
 }
 
-// Two states differ in what they say of a topic if and only if its entry says so.
+// Two states differ in their description of a topic if and only if it has an entry.
 func TestDescriptionsDifferWhereDiffFindsAChange(t *testing.T) {
 	prior := published(t, nil, base)
 	next := published(t, prior, func(m draft) {

@@ -58,7 +58,7 @@ func Example() {
 	// </topicMap>
 }
 
-// What a source says of one topic, in words.
+// A source's statements about one topic, in words.
 func ExampleDescribe() {
 	tm := tmdm.New()
 	oslo := tm.CreateTopicBySubjectIdentifier("http://psi.example.org/oslo")

@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// What a Map says of itself agrees, question by question: parts with records,
-// keys with order, the associations of all topics with all associations.
+// The answers of a Map are consistent: parts with records, keys with order, the associations of all topics with all
+// associations.
 func TestMapAnswersConsistently(t *testing.T) {
 	for seed := range uint64(60) {
 		tm := read(t, sp, `<topic id="t1"><subjectIdentifier href="http://a"/><name><value>n</value></name></topic><topic id="t2"/>`)
@@ -123,9 +123,8 @@ func TestATooLongLocatorIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "too long", "an assigned one too")
 }
 
-// XTM 1.0 can hold an association whose members have no players. It is about no
-// topic, so a publisher says that it cannot publish it, and a subscriber that
-// is sent one has nothing to keep.
+// XTM 1.0 can hold an association whose members have no players. It belongs to no topic, so a publisher refuses to
+// publish it, and a subscriber does not store it.
 func TestAnAssociationWithoutRolesCannotBePublished(t *testing.T) {
 	tm := tmdm.New()
 	draft{TopicMap: tm}.Associate(x)

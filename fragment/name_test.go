@@ -198,9 +198,8 @@ func TestATopicSIChangesOnlyWhenTheTopicLosesIt(t *testing.T) {
 	require.Equal(t, []fragment.Ref{a, b}, refs(t, versions(t, sp, body("b", "a"), body("a")+body("b"))), "split: the part with it keeps it")
 }
 
-// Records are told apart by the subject identifiers of type, instance and
-// typing: they are TopicSIs before others that a document has first, unless
-// another is published already.
+// Records are distinguished by the subject identifiers of type, instance and typing: they are TopicSIs rather than
+// others that a document has first, unless another is published already.
 func TestTheIdentifiersOfTheStandardComeFirst(t *testing.T) {
 	for _, psi := range []tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance} {
 		both := `<topic>` + ref("subjectIdentifier", "http://a") + ref("subjectIdentifier", string(psi)) + `</topic>`

@@ -99,8 +99,8 @@ func TestTheTitleIsTheBestName(t *testing.T) {
 	require.Equal(t, "plain", topic.Title(), "the first of equally good ones")
 }
 
-// A record without a datatype says the same as one with that of strings: the
-// canonical forms, the claims and the stored forms are equal.
+// A record without a datatype equals one with that of strings: the canonical forms, the claims and the stored forms are
+// equal.
 func TestAnEmptyDatatypeIsString(t *testing.T) {
 	record := func(datatype string) *fragment.Topic {
 		topic := &fragment.Topic{

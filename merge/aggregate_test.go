@@ -84,8 +84,7 @@ func shareIdentifier(rng *rand.Rand, tm *tmdm.TopicMap) string {
 	return fmt.Sprintf("share %s: %s", si, tmdm.Describe(t))
 }
 
-// shareStatement says something that other sources are likely to say as well,
-// reified by whatever comes.
+// shareStatement adds a statement that other sources are likely to have as well, with a random reifier.
 func shareStatement(rng *rand.Rand, tm *tmdm.TopicMap) string {
 	topics := slices.Collect(tm.Topics())
 	t, r := topics[rng.IntN(len(topics))], topics[rng.IntN(len(topics))]

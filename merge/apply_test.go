@@ -32,8 +32,7 @@ func TestDeletingWhatIsNotThereIsSuccess(t *testing.T) {
 	require.Empty(t, dump(t, &s.state))
 }
 
-// A tombstone takes the topics that have one of its identifiers, wherever the
-// entry's TopicSI is among them, and nothing that refers to them.
+// A tombstone removes the topics with one of its identifiers, if the entry's TopicSI is among them, and no others.
 func TestATombstoneTakesEveryTopicThatItNames(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
@@ -52,7 +51,7 @@ func TestATombstoneTakesEveryTopicThatItNames(t *testing.T) {
 	require.Equal(t, a, s.topic(t, d).Names[0].Type, "deletion never cascades: what is typed by the topic stays")
 }
 
-// The entry is live: a topic with identifiers and nothing else is announced.
+// The entry is live: a topic with identifiers only is announced.
 func TestABareTopicThatIsAnnouncedStays(t *testing.T) {
 	s := &subscriber{}
 	f := tombstone(a)
@@ -61,8 +60,7 @@ func TestABareTopicThatIsAnnouncedStays(t *testing.T) {
 	require.False(t, s.topic(t, a).Provisional)
 }
 
-// A topic that is only referred to is there as long as it is: provisionally,
-// with what its stub said of it.
+// A topic that is only referred to exists as long as it is: provisionally, with the content of its stub.
 func TestAProvisionalTopicLivesAsLongAsItIsReferredTo(t *testing.T) {
 	refer := map[string]func(m draft, t *tmdm.Topic){
 		"type of a name":         func(m draft, t *tmdm.Topic) { m.Topic(a).AddName("n", t) },
@@ -107,8 +105,7 @@ func TestAProvisionalTopicIsAnnouncedByItsFragment(t *testing.T) {
 	require.True(t, has(t, &s.state, b), "it stays without anything that refers to it")
 }
 
-// Once a reference resolves, a stub says nothing: it neither adds identifiers
-// to the topic nor takes them.
+// Once a reference resolves, a stub has no effect: it neither adds identifiers to the topic nor removes them.
 func TestAStubOfAKnownTopicIsIgnored(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.Associate(x, m.Topic(a), m.Topic(b, c)) })
@@ -123,8 +120,8 @@ func TestAStubOfAKnownTopicIsIgnored(t *testing.T) {
 	}
 }
 
-// Two stubs of one topic, by servers that name it differently: the second makes
-// a topic of what nobody has, and joins nothing.
+// Two stubs of one topic, by servers that name it differently: the second makes a topic of the identifiers that no
+// topic has, and merges none.
 func TestAStubGetsOnlyWhatNoTopicHas(t *testing.T) {
 	s := &subscriber{}
 	refer := func(topic tmdm.Locator, stub ...tmdm.Locator) *fragment.Fragment {

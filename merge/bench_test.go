@@ -17,9 +17,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// BenchmarkApply applies the fragment of every topic of a map to a state that
-// has them already, which is the costlier case, and compares that with reading
-// the fragments. Each fragment takes back and says again what it says.
+// BenchmarkApply applies the fragment of every topic of a map to a state that has them already, which is the costlier
+// case, relative to reading the fragments. Each fragment removes and adds its content again.
 func BenchmarkApply(b *testing.B) {
 	const n = 2_000
 	state := crowdState(b, n)
@@ -92,8 +91,7 @@ func BenchmarkHub(b *testing.B) {
 	}
 }
 
-// crowds are two sources that say the same: n topics with a name and a class,
-// each related to the next.
+// crowds returns two sources with the same content: n topics with a name and a class, each related to the next.
 func crowds(t testing.TB, n int, claims bool) (parts []merge.Part) {
 	for i := range 2 {
 		var m merge.Memory

@@ -1,7 +1,6 @@
 package merge
 
-// JoinedReifiers returns how many topics of the view are one only because they
-// reify the same.
+// JoinedReifiers returns the number of topics of the view that are merged only because they reify the same statement.
 func JoinedReifiers(v *View) (n int) {
 	for range v.joined.Topics() {
 		n++
@@ -9,8 +8,8 @@ func JoinedReifiers(v *View) (n int) {
 	return n
 }
 
-// HoldAssociations sets how many associations of a topic a view holds at a time,
-// and returns what sets it back.
+// HoldAssociations sets the number of associations of a topic that a view holds at a time, and returns a function that
+// restores it.
 func HoldAssociations(n int) (back func()) {
 	before := manyAssociations
 	manyAssociations = n

@@ -50,8 +50,7 @@ var ann = topicElement("ann", `<instanceOf><topicRef xlink:href="#person"/></ins
 
 func si(id string) tmdm.Locator { return tmdm.Locator(people + id) }
 
-// What a fragment says of its stubs arrives with their own fragments. Taken
-// from here, it would never be taken back.
+// The content of stubs arrives with their own fragments. Taken from this fragment, it would never be removed.
 func TestMoreOnStubsIsIgnored(t *testing.T) {
 	s := &subscriber{}
 	requireApply(t, s, foreign(t, si("ann"), ann))

@@ -21,8 +21,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// histories returns how many random histories are run; some tests run a part of
-// them, or several times as many.
+// histories returns the number of random histories; some tests run a part of them, or several times as many.
 func histories() int { return testenv.Rounds(60, 200) }
 
 const sp = "http://maps.example.org/topicmaps/test/"

@@ -122,9 +122,8 @@ func TestAnInstanceCostsItsOwnRecords(t *testing.T) {
 	}
 }
 
-// Diff reads every record of both states as often as it has players, but those of
-// instances not with their class, and says what changed for one instance with a
-// change for one instance.
+// Diff reads every record of both states as often as it has players, except those of instances with their class, and
+// has one change for one changed instance.
 func TestDiffReadsEachRecordOnce(t *testing.T) {
 	const n = 5_000
 	state := &counting{State: crowdState(t, n)}

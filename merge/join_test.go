@@ -130,8 +130,8 @@ func TestStatementsThatTheJoiningOfReifiersMakesEqualAreNoConflict(t *testing.T)
 	require.Equal(t, tmdm.Reifiable(view.TopicBySubjectIdentifier(e).RolesPlayed()[0].Association()), view.TopicBySubjectIdentifier(d).Reified())
 }
 
-// Servers use n1 again for another statement. It stays with the first; the
-// second still needs an identifier that says who asserts it.
+// Servers use n1 again for another statement. It stays with the first; the second still needs an identifier for its
+// source.
 func TestAStatementWhoseIdentifierIsTakenGetsADerivedClaim(t *testing.T) {
 	var m merge.Memory
 	for _, si := range []tmdm.Locator{a, b} {

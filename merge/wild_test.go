@@ -27,8 +27,7 @@ func TestWildHistories(t *testing.T) {
 	require.Greater(t, entries, histories()*5, "the histories published too little to mean anything")
 }
 
-// wildEdit makes one wild edit, or none where the map has nothing for it, and
-// says which.
+// wildEdit makes one wild edit, or none if the map does not allow it, and describes it.
 func wildEdit(rng *rand.Rand, tm *tmdm.TopicMap) string {
 	topics := slices.Collect(tm.Topics())
 	t := topics[rng.IntN(len(topics))]
@@ -64,7 +63,7 @@ func part(rng *rand.Rand, t *tmdm.Topic) tmdm.Reifiable {
 	return nil
 }
 
-// reifyPart lets t reify something that another topic says, or itself.
+// reifyPart makes t the reifier of a statement of another topic, or of its own.
 func reifyPart(rng *rand.Rand, t *tmdm.Topic) string {
 	topics := slices.Collect(t.TopicMap().Topics())
 	c := part(rng, topics[rng.IntN(len(topics))])
@@ -96,7 +95,7 @@ func wildLocator(rng *rand.Rand) tmdm.Locator {
 	return tmdm.Locator(fmt.Sprintf("http://documents.example.org/%d", rng.IntN(6)))
 }
 
-// addLocatorTopic adds a topic that has nothing but subject locators.
+// addLocatorTopic adds a topic with subject locators only.
 func addLocatorTopic(rng *rand.Rand, t *tmdm.Topic) string {
 	locator := t.TopicMap().CreateTopicBySubjectLocator(wildLocator(rng))
 	_ = locator.AddSubjectLocator(wildLocator(rng))
@@ -131,7 +130,7 @@ func addToItself(_ *rand.Rand, t *tmdm.Topic) string {
 	return "relates to itself: " + tmdm.Describe(t)
 }
 
-// takeVocabulary says that a topic is one of those that the model speaks of.
+// takeVocabulary makes a topic one of those that the model refers to.
 func takeVocabulary(rng *rand.Rand, t *tmdm.Topic) string {
 	if rng.IntN(4) > 0 {
 		return "" // few maps survive many of these

@@ -61,7 +61,7 @@ func base(m draft) {
 	m.Associate(si("note"), m.Topic(si("b")), m.Topic(si("two")))
 }
 
-// Each case is what is done to base, and the topics that are lost by it.
+// Each case has the edit of base, and the lost topics.
 func TestWhatIsALoss(t *testing.T) {
 	untype := func(t *tmdm.Topic) {
 		for _, r := range append([]*tmdm.AssociationRole(nil), t.RolesPlayed()...) {
@@ -162,7 +162,7 @@ func concepts(topics, occurrences int, typed bool) func(draft) {
 	}
 }
 
-// Each topic may keep something, and most of what is said be gone all the same.
+// Each topic may keep some statements, and most of them be lost nevertheless.
 func TestMostStatementsGo(t *testing.T) {
 	prior := published(t, nil, concepts(30, 9, true))
 	thin := published(t, prior, concepts(30, 2, true))
@@ -183,7 +183,7 @@ func TestMostStatementsGo(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What is said anew, of new topics and of others, makes up for nothing.
+// New statements, of new topics and of others, do not compensate for losses.
 func TestWhatIsNewMakesUpForNothing(t *testing.T) {
 	prior := published(t, nil, concepts(30, 9, false))
 	next := published(t, prior, func(m draft) {

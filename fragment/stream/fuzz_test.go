@@ -12,9 +12,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// FuzzRead checks that a document which a stranger calls a fragment or a snapshot is
-// an error or becomes records of a size that its length bounds, and that a snapshot
-// which can be streamed says the same as one that is read as a whole.
+// FuzzRead checks that any document is an error or becomes records of a size that its length bounds, and that a
+// streamed snapshot has the same content as one that is read as a whole.
 func FuzzRead(f *testing.F) {
 	for _, hostile := range testhostile.Amplifying {
 		f.Add(hostile(8000, 20))

@@ -69,8 +69,8 @@ func (q *Queue[T]) Run(work func() error) {
 	err = work()
 }
 
-// Add hands a thing over. Its weight says how much memory it holds, in bytes, about. It reports
-// whether more things are wanted.
+// Add adds a thing to the queue. Its weight is its approximate size in memory, in bytes. It reports whether more things
+// are wanted.
 func (q *Queue[T]) Add(thing T, weight int64) bool {
 	b := q.filling
 	b.things, b.weight = append(b.things, thing), b.weight+weight
