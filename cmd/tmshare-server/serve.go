@@ -78,7 +78,7 @@ What is seldom set is left out below: "tmshare-server config show" lists all set
 in a file (--config).
 
 Without --token-file only requests from this machine may write. In a browser, people
-give their token to the page /sign-in.html, and edit topics by forms then.` + cli.Exits(cli.BrokenInput),
+give their token to the page /sign-in.html, and edit topics by forms then.` + cli.ServiceExits(cli.BrokenInput),
 		Example: `  tmshare-server serve --map egov=egov.xtm
   tmshare-server serve --map gcl=GCL-2-1.xtm --listen :8080 \
       --base-url https://maps.example.org --token-file /etc/tmshare/tokens`,

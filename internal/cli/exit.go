@@ -58,6 +58,11 @@ func Exits(codes ...int) string {
 	return "\n\nExit codes: " + strings.Join(texts, ", ") + "."
 }
 
+// ServiceExits is Exits for a command that goes on until a signal ends it: that is no failure.
+func ServiceExits(codes ...int) string {
+	return strings.NewReplacer("0 done", "0 ended by Ctrl-C or SIGTERM", ", 130 interrupted", "").Replace(Exits(codes...))
+}
+
 // AllExits is the sentence for the help of a program.
 func AllExits() string {
 	return Exits(Quarantined, Differs, HeldBack, BrokenInput, Unreachable, Conflict)

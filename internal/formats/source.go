@@ -121,6 +121,14 @@ func (s Source) Read(ctx context.Context) (*Document, error) {
 	return d, err
 }
 
+// Remedy returns the advice for a file that cannot be read, or whose document cannot.
+func Remedy(path string, err error) string {
+	if errors.As(err, new(*fs.PathError)) {
+		return "put the file there, so that this program can read it, or name another one"
+	}
+	return fmt.Sprintf(`mend it; "tmshare-client validate %s" lists all that is wrong`, path)
+}
+
 // place returns the default base of a document. That of standard input is the folder in which the shell would look for
 // its file.
 func (s Source) place() (tmdm.Locator, error) {

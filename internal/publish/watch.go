@@ -320,7 +320,7 @@ func (f *follower) renamed(err error) bool {
 // slowly, or replaced. So only the second one in a row counts.
 func (f *follower) failed(err error) {
 	f.failures++
-	reason, advice := err.Error(), fmt.Sprintf(`mend it; "tmshare-client validate %s" lists all that is wrong`, f.File)
+	reason, advice := err.Error(), formats.Remedy(f.File, err)
 	if loses, ok := errors.AsType[*losses.TooManyError](err); ok {
 		reason += ". Lost would be: " + strings.Join(loses.Lines(), "; ")
 		advice = fmt.Sprintf(`mend it, or publish it all the same: "tmshare-server import %s %s --max-delete %s"`,

@@ -323,6 +323,7 @@ func TestWatchReportsAMissingFileOnce(t *testing.T) {
 	lines := f.reported()
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "no such file")
+	assert.Contains(t, lines[0], "put the file there")
 	f.assertPublished("first", 0)
 
 	require.NoError(t, os.Rename(away, f.File))

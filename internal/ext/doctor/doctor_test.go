@@ -65,6 +65,7 @@ func TestFindingsOfSubscriptions(t *testing.T) {
 		"a move":        {status.Status{State: status.RoundFailed, LastError: "x; the source says", Moves: `"tmshare-client source set-url m http://new/"`}, "x; the", `"tmshare-client source set-url m http://new/ --data `},
 		"quarantine":    {status.Status{State: status.Incomplete, Quarantined: 3}, "topics in quarantine: 3", "tmshare-client retry m --data"},
 		"unproven":      {status.Status{State: status.InStep, Unproven: "another digest"}, "another digest", "tmshare-client verify m --data"},
+		"different":     {status.Status{State: status.InStep, Unproven: "another digest", Differs: true}, "another digest", "tmshare-client replace m --data"},
 		"old":           {status.Status{State: status.InStep, Lag: &seconds}, "2h0m0s old", "tmshare-client watch --data"},
 		"of the future": {status.Status{State: status.InStep, Ahead: 1000}, "later than now", "tmshare-client replace m --data"},
 	} {

@@ -64,7 +64,11 @@ func (r *Report) followed(n *Node, node *status.Node) map[string]string {
 					" has the reasons")
 		}
 		if st.Unproven != "" {
-			found("it is not proven equal to its source: "+st.Unproven, quotedCommand(n.client("verify "+st.Name)))
+			remedy := "verify "
+			if st.Differs {
+				remedy = "replace "
+			}
+			found("it is not proven equal to its source: "+st.Unproven, quotedCommand(n.client(remedy+st.Name)))
 		}
 		if st.Ahead > 0 {
 			found("its last change is later than now: changes that the server dates before that are not noticed",

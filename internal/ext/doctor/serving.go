@@ -144,7 +144,7 @@ func (r *Report) watched(ctx context.Context, n *Node) {
 		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true,
 			Root: n.Serving.Root, Collection: name}).Read(ctx); err != nil {
 			r.found("collection "+name, "the file that it follows is not published: "+err.Error(),
-				"mend it; "+quotedCommand("tmshare-client validate "+quoted(file))+" lists all that is wrong")
+				formats.Remedy(quoted(file), err))
 		}
 	}
 }

@@ -34,7 +34,7 @@ The folder stays free: each page does what commands do, whether "watch" or "serv
 holds the folder or nobody does.
 
 The address has a key. Whoever knows it, and can reach this machine's loopback
-address, can see and do all that. It ends with the program.`,
+address, can see and do all that. It ends with the program.` + cli.ServiceExits(),
 		Example: `  tmshare-client ui
   tmshare-client ui --listen 127.0.0.1:8099 --no-open`,
 		Args: cli.Args(cobra.NoArgs),
