@@ -60,10 +60,8 @@ command: it is in the output.` + cli.Exits(cli.Quarantined, cli.Differs),
 					return err
 				}
 			}
-			for i := range list {
-				if list[i].Asked, err = a.asked(ctx, list[i].Name); err != nil {
-					return err
-				}
+			if err := a.addAsked(ctx, list); err != nil {
+				return err
 			}
 			if history {
 				if err := status.AddHistory(ctx, a.DB, list); err != nil {
@@ -130,6 +128,16 @@ func (a *app) asked(ctx context.Context, name string) (*status.Asked, error) {
 	return &status.Asked{Snapshots: s.SnapshotsFeed, Asked: s.Asked}, nil
 }
 
+// addAsked adds the options of subscriptions, and the names in their filters that their sources have not.
+func (a *app) addAsked(ctx context.Context, list []status.Status) error {
+	unmatched, err := a.Merged().Unmatched(ctx)
+	for i := 0; i < len(list) && err == nil; i++ {
+		list[i].Unmatched = unmatched[list[i].Name]
+		list[i].Asked, err = a.asked(ctx, list[i].Name)
+	}
+	return err
+}
+
 // printLines prints a line for each subscription.
 func (a *app) printLines(list []status.Status) {
 	var b strings.Builder
@@ -149,7 +157,7 @@ func (a *app) printLines(list []status.Status) {
 		} else if wrong == "" && st.Unproven != "" {
 			wrong = "not proven: " + st.Unproven
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.State, lag, quarantine, cmp.Or(wrong, "-"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.State, lag, quarantine, cmp.Or(wrong, st.Unmatched, "-"))
 	}
 	table.Flush()
 	a.Printf("%s", b.String())
@@ -254,6 +262,9 @@ func (a *app) printStatus(st *status.Status) {
 	if st.Asked != nil && st.Filter != nil {
 		row("filter", "%s", st.Filter)
 		row("", "the copy has the whole, which is what is proven; \"export\", \"topic\" and \"find\" show the part")
+		if st.Unmatched != "" {
+			row("", "%s", st.Unmatched)
+		}
 	}
 	row("state", "%s", cmp.Or(st.Missing, string(st.State)))
 	if st.Doubt != nil {

@@ -133,7 +133,13 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	for _, r := range done {
 		synced[r.Name] = r.Error == ""
 	}
-	failed = append(failed, a.Followed(ctx, synced))
+	unmatched, err := a.Merged().Unmatched(ctx)
+	for _, name := range names {
+		if unmatched[name] != "" && synced[name] {
+			a.Display.Line(name + ": " + unmatched[name])
+		}
+	}
+	failed = append(failed, err, a.Followed(ctx, synced))
 	if a.JSON {
 		failed = append(failed, a.Print(done))
 	}

@@ -45,8 +45,12 @@ func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, 
 			there, err = has(refs[i])
 		}
 		if !there && err == nil {
-			lines = append(lines, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; "+
-				"check the identifier (\"topic\" shows those that there are)", means, named))
+			passes := "nothing passes"
+			if means == "theme" || means == "language" {
+				passes = "only statements without a scope pass"
+			}
+			lines = append(lines, fmt.Sprintf("no input has the %s %s so far: %s by it; "+
+				"check the identifier (\"topic\" shows those that there are)", means, named, passes))
 		}
 		return there
 	}

@@ -54,13 +54,13 @@ func Reporting(report func(line string), refuse bool) func(line string, nothing 
 
 // Check returns an error if a filter would pass nothing of a source that was loaded.
 func (v View) Check(ctx context.Context, source string, filter json.RawMessage) error {
-	v.Refuse = true
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		for _, p := range all {
 			if p.Name != source {
 				continue
 			}
-			passing, err := v.passing(ctx, filter, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+			passing, err := v.passing(ctx, filter, Reporting(v.Report, true),
+				merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
 			if err != nil {
 				return err
 			}
@@ -73,12 +73,13 @@ func (v View) Check(ctx context.Context, source string, filter json.RawMessage) 
 }
 
 // passing returns the part of sources that a filter passes.
-func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
+func (v View) passing(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
+	parts ...merge.Part) (fragment.Source, error) {
 	if v.Pass == nil {
 		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
 			"or show the whole (source set %[1]s --whole)", parts[0].Name)
 	}
-	return v.Pass(ctx, filter, Reporting(v.Report, v.Refuse), parts...)
+	return v.Pass(ctx, filter, report, parts...)
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.
@@ -92,7 +93,7 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 		parts, err := v.partsOf(ctx, all, claims)
 		if v.Filter != nil && err == nil {
 			one := merge.Part{Published: true}
-			one.Source, err = v.passing(ctx, v.Filter, parts...)
+			one.Source, err = v.passing(ctx, v.Filter, Reporting(v.Report, v.Refuse), parts...)
 			parts = []merge.Part{one}
 		}
 		if err != nil {
@@ -114,17 +115,54 @@ func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	return slices.Compact(all)
 }
 
-// partsOf returns parts of the merged view, reduced by their filters.
+// partsOf returns parts of the merged view, reduced by their filters. A report names the source of its filter. With
+// Refuse, it is an error that filters pass nothing of any part.
 func (v View) partsOf(ctx context.Context, all []store.Part, claims bool) (parts []merge.Part, err error) {
+	var empty []string
 	for _, p := range all {
 		part := merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
 		if p.Filter != nil && err == nil {
-			part.Source, err = v.passing(ctx, p.Filter, part)
+			report := Reporting(v.Report, false)
+			part.Source, err = v.passing(ctx, p.Filter, func(line string, nothing bool) error {
+				if line = p.Name + ": " + line; nothing {
+					empty = append(empty, line)
+				}
+				return report(line, nothing)
+			}, part)
 		}
 		part.Claims = claims
 		parts = append(parts, part)
 	}
+	filtered := func(p store.Part) bool { return p.Filter != nil }
+	if err != nil || !v.Refuse || !slices.ContainsFunc(all, filtered) {
+		return parts, err
+	}
+	for _, part := range parts {
+		for _, err := range part.Source.Topics() {
+			return parts, err // one is enough
+		}
+	}
+	if len(empty) > 0 {
+		err = errors.New(empty[len(empty)-1])
+	}
 	return parts, err
+}
+
+// Unmatched returns the names without a meaning in the filters of sources, as lines, by source.
+func (v View) Unmatched(ctx context.Context) (map[string]string, error) {
+	lines := map[string]string{}
+	return lines, v.Store.ReadParts(ctx, func(all []store.Part) (err error) {
+		for _, p := range all {
+			if p.Filter == nil || v.Pass == nil || err != nil {
+				continue
+			}
+			_, err = v.passing(ctx, p.Filter, func(line string, _ bool) error {
+				lines[p.Name] = strings.TrimPrefix(lines[p.Name]+"; "+line, "; ")
+				return nil
+			}, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+		}
+		return err
+	})
 }
 
 // Call gives the entries of activities the titles that the merged view has in the languages of the reader, the best

@@ -50,6 +50,9 @@ type Status struct {
 	Key    string `json:"key,omitempty"`
 	Signed int64  `json:"signedEntries,omitempty"`
 
+	// Unmatched are the names in the filter of the subscription that the source has not, as text.
+	Unmatched string `json:"unmatched,omitempty"`
+
 	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word.
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 
