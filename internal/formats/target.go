@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -78,7 +79,8 @@ func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
 // if there is none.
 func (t Target) replace(ctx context.Context, path string, mode os.FileMode,
 	encode Encoder) (losses xtm.Losses, err error) {
-	f, err := os.OpenFile(path+"."+rand.Text()+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	removeLeftovers(path)
+	f, err := os.OpenFile(path+"."+rand.Text()+temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return losses, wrap(t.Path, err)
 	}
@@ -101,6 +103,25 @@ func (t Target) replace(ctx context.Context, path string, mode os.FileMode,
 		return losses, wrap(t.Path, err)
 	}
 	return losses, wrap(t.Path, os.Rename(f.Name(), path))
+}
+
+// temporary ends the name under which a file is written. What is a day old is of a process that was killed.
+const temporary = ".tmp"
+
+// removeLeftovers removes the temporary files beside a file that killed processes have left.
+func removeLeftovers(path string) {
+	folder, name := filepath.Split(path)
+	entries, _ := os.ReadDir(filepath.Clean(folder))
+	for _, e := range entries {
+		id, begins := strings.CutPrefix(e.Name(), name+".")
+		id, ends := strings.CutSuffix(id, temporary)
+		if !begins || !ends || len(id) != len(rand.Text()) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
 }
 
 // direct writes to a destination that cannot be undone. So it counts losses first.
