@@ -3,7 +3,9 @@ package problems
 
 import (
 	"errors"
+	"io/fs"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -191,6 +193,11 @@ func serverFailed(err error, reading bool) *web.Problem {
 	}
 	if why := Impaired(err); why != "" {
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return web.Problemf(http.StatusInternalServerError,
+			"the server may not write or read a file that it needs. Its data folder may be read-only, or belong to another "+
+				"user; its log names the file")
 	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }
