@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 // A data folder that may not be written is named as the reason, without its path.
