@@ -115,6 +115,44 @@ func TestAManifestThatWasWrittenAnewIsNoDamage(t *testing.T) {
 }
 
 // A database is of one node.
+// A copy of a closed database that is put over the files of one that crashed is refused before anything is written.
+// Badger would replay the log of the crash over the copy, and all commits between would be missing.
+func TestACopyOverTheFilesOfACrashIsDamage(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"memtable": 100, "values": 200 << 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder, week, crash := t.TempDir(), t.TempDir(), t.TempDir()
+			for n := range 2 {
+				e := openIn(t, folder, small)
+				put(t, e, n+1, size)
+				require.NoError(t, e.Close())
+				if n == 0 {
+					require.NoError(t, os.CopyFS(week, os.DirFS(folder)))
+				}
+			}
+			e := openIn(t, folder, small)
+			put(t, e, 3, size)
+			require.NoError(t, os.CopyFS(crash, os.DirFS(folder)))
+			require.NoError(t, e.Close())
+
+			files, err := os.ReadDir(week)
+			require.NoError(t, err)
+			for _, file := range files {
+				content, err := os.ReadFile(filepath.Join(week, file.Name()))
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(crash, file.Name()), content, 0o600))
+			}
+			for range 2 {
+				_, err := tryToOpen(crash, Options{Settings: small})
+				require.ErrorIs(t, err, kv.ErrDamaged)
+				require.ErrorContains(t, err, "empty a folder before you put a copy into it")
+			}
+			openIn(t, week, small)
+		})
+	}
+}
+
 func TestADatabaseOfAnotherNodeIsRefused(t *testing.T) {
 	t.Parallel()
 	folder, _ := withTables(t)

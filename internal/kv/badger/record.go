@@ -127,6 +127,9 @@ func hashOf(b []byte) string {
 
 // recordClosed records Badger's files after the database was closed.
 func (f *Folder) recordClosed(node uuid.UUID) error {
+	if left, err := filepath.Glob(filepath.Join(f.path, "*"+memtableExt)); err != nil || len(left) > 0 {
+		return err // it is recovered when it is opened
+	}
 	return f.write(node, true, func(logs []string) []string {
 		return slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt })
 	})
