@@ -36,17 +36,10 @@ type condition struct {
 
 // preflight checks a database against its record, and changes nothing.
 //
-<<<<<<< HEAD
 // Badger deletes each table that MANIFEST does not name, ignores tables with a damaged index, and drops the unreadable
 // end of a log. That is right after a crash, and a loss otherwise. After a crash, tables may be not yet named, or not
-// yet deleted, and MANIFEST and logs may end with a part of an entry.
-=======
-// Badger deletes each table that MANIFEST does not name, opens without those whose index is
-// damaged, and drops what it cannot read at the end of a log. That is right after a crash, and
-// a loss otherwise. After a crash, there may be tables that are not named yet, or not deleted
-// yet, MANIFEST may end with a part of an entry, and so may logs. A database that was closed has no other logs than its
+// yet deleted, and MANIFEST and logs may end with a part of an entry. A closed database has no logs besides those of its
 // record: Badger would add the last commits of a database that crashed to those of an older copy of it.
->>>>>>> c1b0335c (A copy that is put over the files of a crash is damage: commits between the two would be missing)
 func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	grown, err := r.compare(folder, m)
 	if err != nil {
