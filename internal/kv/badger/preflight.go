@@ -38,8 +38,8 @@ type condition struct {
 //
 // Badger deletes each table that MANIFEST does not name, ignores tables with a damaged index, and drops the unreadable
 // end of a log. That is right after a crash, and a loss otherwise. After a crash, tables may be not yet named, or not
-// yet deleted, and MANIFEST and logs may end with a part of an entry. A closed database has only the logs of its record:
-// Badger would add the last commits of a database that crashed to those of an older copy.
+// yet deleted, and MANIFEST and logs may end with a part of an entry. A closed database has only the logs of its
+// record: Badger would add the last commits of a database that crashed to those of an older copy.
 func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	grown, err := r.compare(folder, m)
 	if err != nil {
