@@ -134,6 +134,7 @@ type Client struct {
 	asking         bool
 	longest        time.Duration // see [follow.Judge]
 	confirm        bool          // a person has confirmed the doubt of the source
+	ask            bool          // rounds bypass caches
 }
 
 // New returns a client for c.

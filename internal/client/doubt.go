@@ -61,6 +61,7 @@ func (c *Client) memoryOf(s *store.Subscription) *follow.Memory {
 func (c *Client) judged(g *follow.Judging, s *store.Subscription) {
 	*g = follow.Judging{
 		Now: c.Now, After: c.ConfirmAfter, Confirm: c.confirm, Longest: c.longest, Fresh: s.Staging != nil,
+		Ask:     c.ask,
 		Nothing: func(ctx context.Context) (bool, error) { return c.holdsNothing(ctx, s.Name) },
 		MaxLoss: func(lost, held int) error { return c.maxLoss(&losses.Measure{Topics: held, Deleted: lost}) },
 	}

@@ -172,7 +172,7 @@ func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark
 // End implements [follow.Sink]: the feed need not be read until it changes.
 func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 	checked := n.Checked
-	if checked.IsZero() {
+	if checked.IsZero() && u.Memory().Checked.IsZero() { // else the answer may be a cache's
 		checked = n.AsOf
 	}
 	if checked.After(u.s.Checked) { // the clock of the origin may have been set back

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/statedigest"
@@ -13,11 +14,19 @@ import (
 // stated returns the state digest that the source states: the signed one, or else that of the mark.
 func (u *fragments) stated() string { return cmp.Or(signedDigest(u.s), u.mark.Digest) }
 
+// asOf returns the time of a proof: that of the source's statement, if it states one.
+func (u *fragments) asOf() time.Time {
+	if at := u.Memory().InStep; !at.IsZero() {
+		return at
+	}
+	return u.Now().UTC()
+}
+
 // prove compares the digest of the held records with the stated one, without a request. It returns nil if none is
 // stated.
 func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 	if u.links().Exchanged() {
-		return &store.Proof{At: u.Now().UTC(),
+		return &store.Proof{At: u.asOf(),
 			Reason: fmt.Sprintf(
 				"the copy has what %s carries, which was asked for, and no more: scopes that are no language, variants and "+
 					"reifiers are left out, and each resource has a blank node of its own where several led to one", u.format)}, nil
@@ -26,7 +35,7 @@ func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 	if text == "" {
 		return nil, nil
 	}
-	p := &store.Proof{At: u.Now().UTC()}
+	p := &store.Proof{At: u.asOf()}
 	stated, ok := statedigest.Parse(text)
 	switch {
 	case !ok:

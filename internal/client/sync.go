@@ -312,6 +312,9 @@ func (c *Client) round(ctx context.Context, name string,
 		}
 		kept.ETag, kept.Checked, kept.Openings, kept.Memory = s.ETag, s.Checked, s.Openings, s.Memory
 		kept.Language = s.Language
+		if own != nil && own.memory != nil {
+			kept.AsOf = own.memory.InStep
+		}
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
 			r.Ahead = r.Mark.IsZero() && own != nil && own.memory != nil && len(own.memory.Held) > 0

@@ -192,8 +192,10 @@ func forger(t *testing.T, o *origin, state func(forged, honest string) string) (
 			return true
 		}
 		_, lie := record(forged, r)
-		_, truth := record(honest, r)
-		w.Header().Set("Content-Type", "application/atom+xml")
+		answer, truth := record(honest, r)
+		for _, name := range []string{"Content-Type", "TMShare-Checked", "TMShare-Asked"} {
+			w.Header().Set(name, answer.Header().Get(name))
+		}
 		_, _ = w.Write([]byte(state(string(lie), string(truth))))
 		return true
 	}, put

@@ -47,6 +47,8 @@ type Verdict struct {
 // fetches the server's present map, and compares the records of both, without item identifiers and the reifier of the
 // map. It repairs damage first; the verdict is about the repaired state.
 func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict, err error) {
+	own := *c
+	c, own.ask = &own, true
 	var done repairs
 	if !full {
 		r, err := c.Sync(ctx, name)

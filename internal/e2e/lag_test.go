@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,9 @@ import (
 func TestLagIsTheSameInAllViews(t *testing.T) {
 	begin := time.Now().UTC()
 	proven := begin.Add(-time.Hour)
-	published := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: quiet, Indexes: ext.Indexes(), Now: func() time.Time { return begin.Add(-5 * time.Hour) }})
+	var earlier atomic.Int64
+	earlier.Store(int64(5 * time.Hour))
+	published := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: quiet, Indexes: ext.Indexes(), Now: func() time.Time { return time.Now().Add(-time.Duration(earlier.Load())) }})
 	t.Cleanup(func() { published.Close() })
 	reachable := httptest.NewUnstartedServer(nil)
 	origin, err := server.New(server.Config{Store: published, BaseURL: "http://" + reachable.Listener.Addr().String(), OnLoopback: true, Logger: quiet, Formats: ext.Formats()})
@@ -44,6 +47,7 @@ func TestLagIsTheSameInAllViews(t *testing.T) {
 	reachable.Start()
 	t.Cleanup(reachable.Close)
 	importMap(t, origin, "egov", maps.EGov)
+	earlier.Store(0)
 
 	db := openStore(t)
 	now := proven

@@ -29,11 +29,26 @@ func (a *Answer) Made() (at time.Time, known bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
+	return date.Add(-a.inCaches()), true
+}
+
+// Age returns how old the state in the answer is: the time from Checked to the Date, or that in caches if it is longer.
+func (a *Answer) Age() time.Duration {
+	age := a.inCaches()
+	date, err := http.ParseTime(a.Header.Get("Date"))
+	if checked, known := a.Checked(); known && err == nil {
+		age = max(age, date.Sub(checked))
+	}
+	return age
+}
+
+// inCaches returns the Age that caches state.
+func (a *Answer) inCaches() time.Duration {
 	age, err := strconv.ParseUint(strings.TrimSpace(a.Header.Get("Age")), 10, 31)
 	if err != nil { // RFC 9111 §5.1: an invalid number is ignored
 		age = 0
 	}
-	return date.Add(-time.Duration(age) * time.Second), true
+	return time.Duration(age) * time.Second
 }
 
 // Asked reports whether the answer was made for the request with the value of [Asking], so that it comes from no cache.

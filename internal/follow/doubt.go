@@ -41,16 +41,17 @@ type Reading struct {
 	Language string // of titles, as stated by the source; "": none stated, or the reading is the Same
 	Head     string // key of the newest entry; "": no entry
 	HeadAt   time.Time
-	Openings []string  // of the source's database, newest first; none: the source proves nothing
-	Checked  time.Time // the time of the data; zero if not stated
-	Made     time.Time // when the origin made the oldest of the documents, at the earliest; zero: unknown
-	Date     time.Time // of the answer, zero: unknown
-	Replica  bool      // a replica, which may be behind its origin
-	Silent   bool      // it has no statement that could be confirmed
-	Asked    bool      // every answer repeats the random value of its request: none comes from a cache
-	ToEnd    bool      // it was read to its end
-	Mixed    bool      // a document was made before the last reading that was accepted
-	ETag     string    // of the document to begin with
+	Openings []string      // of the source's database, newest first; none: the source proves nothing
+	Checked  time.Time     // the time of the data; zero if not stated
+	Made     time.Time     // when the origin made the oldest of the documents, at the earliest; zero: unknown
+	Date     time.Time     // of the answer, zero: unknown
+	Age      time.Duration // of the data, as the answer states it
+	Replica  bool          // a replica, which may be behind its origin
+	Silent   bool          // it has no statement that could be confirmed
+	Asked    bool          // every answer repeats the random value of its request: none comes from a cache
+	ToEnd    bool          // it was read to its end
+	Mixed    bool          // a document was made before the last reading that was accepted
+	ETag     string        // of the document to begin with
 
 	// Every is the source's stated time between changes; zero: not stated.
 	Every time.Duration
@@ -66,6 +67,7 @@ func (r *Reading) Note(a *fetch.Answer) {
 	r.ETag, r.Asked = a.ETag, a.Echoed
 	r.Checked, _ = a.Checked()
 	r.Made, _ = a.Made()
+	r.Age = a.Age()
 	r.Date, _ = http.ParseTime(a.Header.Get("Date"))
 }
 
@@ -117,13 +119,16 @@ type Memory struct {
 	// separately.
 	Span *Span `json:"-"`
 
-	Feed     string      `json:"feed,omitempty"`
-	Proves   bool        `json:"proves,omitempty"`   // the source states openings
-	Stated   bool        `json:"stated,omitempty"`   // it has stated the digest of a state
-	Openings []string    `json:"openings,omitempty"` // all that were seen, the newest last
-	Checked  time.Time   `json:"checked,omitzero"`   // of the last accepted reading
-	Made     time.Time   `json:"made,omitzero"`      // likewise
-	Held     []HeadSince `json:"held,omitempty"`     // the newest last
+	Feed     string    `json:"feed,omitempty"`
+	Proves   bool      `json:"proves,omitempty"`   // the source states openings
+	Stated   bool      `json:"stated,omitempty"`   // it has stated the digest of a state
+	Openings []string  `json:"openings,omitempty"` // all that were seen, the newest last
+	Checked  time.Time `json:"checked,omitzero"`   // of the last accepted reading
+	Made     time.Time `json:"made,omitzero"`      // likewise
+	// InStep is a time by the clock here, as of which the source has stated its data. An answer that states no later
+	// Checked does not change it. It is zero if the source states no Checked.
+	InStep time.Time   `json:"inStep,omitzero"`
+	Held   []HeadSince `json:"held,omitempty"` // the newest last
 	// since when the source answers with an earlier Checked than was accepted
 	Behind *Moment   `json:"behind,omitempty"`
 	Whole  time.Time `json:"whole,omitzero"` // when the source was last read to its end, by the clock here
@@ -228,6 +233,7 @@ type Judge struct {
 	Confirm bool          // a person confirms the doubt that was shown
 	Longest time.Duration // for which a state from before is doubted; default 24 hours
 	Nothing bool          // nothing is held that could be removed
+	Ask     bool          // an answer of a cache proves nothing
 }
 
 // Verdict judges a reading, and updates m for the next ones.
@@ -239,6 +245,9 @@ func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 		case m.stale(r, behind):
 			return j.doubt(m, r, LossStale,
 				"it has news, but was made before what was read last: a cache on the way is stale, or a server is behind")
+		case j.stuck(m, r) && !r.Asked:
+			return j.doubt(m, r, LossStale, "a cache on the way answers in the server's place: nothing it has stated is later than "+
+				m.Checked.UTC().Format(time.RFC3339))
 		case d != nil && proves && d.Asked && (!r.Asked || r.Checked.Before(d.Checked)):
 			return Doubtful // it may be a cache's from before the doubtful one
 		}
@@ -315,6 +324,12 @@ func (m *Memory) stale(r *Reading, behind bool) bool {
 	return !r.Made.IsZero() && r.Made.Before(m.Made.Add(-time.Second))
 }
 
+// stuck reports whether the source has stated no later time for so long that a cache may answer in its place.
+func (j Judge) stuck(m *Memory, r *Reading) bool {
+	return m.Proves && !m.Checked.IsZero() && !r.News && !r.Checked.After(m.Checked) &&
+		(j.Ask || j.Now.Sub(m.InStep) >= j.After)
+}
+
 // provesWith reports whether the source proves a reading. A proxy may remove the headers for that.
 func (m *Memory) provesWith(r *Reading) bool { return m.Proves && !r.Checked.IsZero() }
 
@@ -379,7 +394,7 @@ func (j Judge) Accept(m *Memory, r *Reading) {
 	switch behind := m.Behind != nil && m.Behind.since(j.Now, r.Date) < j.After && !j.Confirm; {
 	case behind:
 	case r.Checked.After(m.Checked), r.Asked && !r.Checked.IsZero(): // or the clock of the source was set back
-		m.Checked = r.Checked
+		m.Checked, m.InStep = r.Checked, j.Now.Add(-r.Age)
 	}
 	if r.Made.After(m.Made) {
 		m.Made = r.Made
@@ -399,7 +414,7 @@ func (m *Memory) Missed(now time.Time, loss Loss, reason string) {
 // Replace notes that a reading replaced the held state. It drops the data about the former history.
 func (j Judge) Replace(m *Memory, r *Reading) {
 	m.Held, m.Behind, m.Absent, m.Span = nil, nil, nil, nil
-	m.Checked, m.Made = time.Time{}, time.Time{}
+	m.Checked, m.Made, m.InStep = time.Time{}, time.Time{}, time.Time{}
 	j.Accept(m, r)
 	m.Lowered = j.Now
 }

@@ -14,6 +14,7 @@ type Judging struct {
 	After   time.Duration    // see [Judge]
 	Confirm bool
 	Longest time.Duration
+	Ask     bool // the round bypasses caches
 	// Fresh states that the round makes a replacement that is not visible yet: a loss is an error of the round.
 	Fresh bool
 	// Nothing reports whether nothing is held that a reading could remove. It may be nil: something is held.
@@ -28,7 +29,7 @@ func (g *Judging) judge() Judge {
 	if now == nil {
 		now = time.Now
 	}
-	return Judge{Now: now().UTC(), After: g.After, Confirm: g.Confirm, Longest: g.Longest}
+	return Judge{Now: now().UTC(), After: g.After, Confirm: g.Confirm, Longest: g.Longest, Ask: g.Ask}
 }
 
 // read reads the source, and judges the reading. If it would remove data, it reads once more, bypassing all caches.
@@ -42,11 +43,11 @@ func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 		}
 		return n, GoesOn, err
 	}
-	look.Asked = m.Doubt != nil
+	look.Asked = m.Doubt != nil || e.Ask
 	due := m.Doubt != nil || j.isDue(m)
 	look.Whole, look.IfChanged = !m.Proves && (due || j.isLower(m)), !due
 	n, err := e.Source.Delta(ctx, e.URL, look, e.Sink)
-	if err == nil && !look.Asked && (n.Loss != LossNone || m.stale(&n.Reading, false)) {
+	if err == nil && !look.Asked && (n.Loss != LossNone || m.stale(&n.Reading, false) || j.stuck(m, &n.Reading)) {
 		look.Asked = true
 		if err = n.Close(); err == nil {
 			n, err = e.Source.Delta(ctx, e.URL, look, e.Sink)

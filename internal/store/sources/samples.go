@@ -146,6 +146,8 @@ func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time) {
 		if b := s.Before; b != nil && b.Generation == s.State.Generation && b.InStep.After(at) {
 			at = b.InStep
 		}
+	} else if !s.AsOf.IsZero() && s.AsOf.Before(at) { // a cache may have answered since
+		at = s.AsOf
 	}
 	if at.IsZero() {
 		return at

@@ -72,6 +72,8 @@ type Subscription struct {
 	LastChange  time.Time
 	LastError   string `json:",omitempty"`
 	LastErrorAt time.Time
+	// AsOf is a time by this node's clock, as of which the source has stated its data; zero: it states none.
+	AsOf time.Time `json:",omitzero"`
 	// Before is the end of the last round, with which the next sample is compared.
 	Before *RoundEnd `json:",omitempty"`
 
