@@ -247,7 +247,8 @@ func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 				"it has news, but was made before what was read last: a cache on the way is stale, or a server is behind")
 		case j.stuck(m, r) && !r.Asked:
 			return j.doubt(m, r, LossStale,
-				"a cache on the way answers in the server's place: nothing it has stated is later than "+m.Checked.UTC().Format(time.RFC3339))
+				"a cache on the way answers in the server's place: nothing it has stated is later than "+
+					m.Checked.UTC().Format(time.RFC3339))
 		case d != nil && proves && d.Asked && (!r.Asked || r.Checked.Before(d.Checked)):
 			return Doubtful // it may be a cache's from before the doubtful one
 		}
