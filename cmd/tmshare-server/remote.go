@@ -53,8 +53,8 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + cli.Exits(exitsOf(cmd)...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
-		for _, name := range args[:min(len(args), 1)] {
-			if err := cli.UsageError(admin.CheckName("", name)); err != nil {
+		if len(args) > 0 {
+			if err = cli.UsageError(admin.CheckName("", args[0])); err != nil {
 				return err
 			}
 		}

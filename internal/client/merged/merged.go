@@ -59,8 +59,7 @@ func (v View) Check(ctx context.Context, source string, filter json.RawMessage) 
 			if p.Name != source {
 				continue
 			}
-			passing, err := v.passing(ctx, filter, Reporting(v.Report, true),
-				merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+			passing, err := v.passing(ctx, filter, Reporting(v.Report, true), partOf(p))
 			if err != nil {
 				return err
 			}
@@ -115,12 +114,17 @@ func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	return slices.Compact(all)
 }
 
+// partOf returns what a part of the store has to merge.
+func partOf(p store.Part) merge.Part {
+	return merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
+}
+
 // partsOf returns parts of the merged view, reduced by their filters. A report names the source of its filter. With
 // Refuse, it is an error that filters pass nothing of any part.
 func (v View) partsOf(ctx context.Context, all []store.Part, claims bool) (parts []merge.Part, err error) {
 	var empty []string
 	for _, p := range all {
-		part := merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
+		part := partOf(p)
 		if p.Filter != nil && err == nil {
 			report := Reporting(v.Report, false)
 			part.Source, err = v.passing(ctx, p.Filter, func(line string, nothing bool) error {
@@ -159,7 +163,7 @@ func (v View) Unmatched(ctx context.Context) (map[string]string, error) {
 			_, err = v.passing(ctx, p.Filter, func(line string, _ bool) error {
 				lines[p.Name] = strings.TrimPrefix(lines[p.Name]+"; "+line, "; ")
 				return nil
-			}, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+			}, partOf(p))
 		}
 		return err
 	})

@@ -88,8 +88,10 @@ func (n *Node) take(r *Report, settings map[string][]string) {
 	}
 	r.fact("settings", "those of the server that runs, but for those given here")
 	for name, values := range settings {
-		for i, given := 0, n.Flags.Changed(name); i < len(values) && !given; i++ {
-			_ = n.Flags.Lookup(name).Value.Set(values[i]) // the server has taken it
+		if f := n.Flags.Lookup(name); f != nil && !f.Changed { // nil: of a server of another version
+			for _, value := range values {
+				_ = f.Value.Set(value) // the server has taken it
+			}
 		}
 	}
 }
