@@ -35,6 +35,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testenv.InParallel()
 	testscript.Main(m, map[string]func(){"tmshare-client": main})
 }
 
@@ -61,6 +62,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
+		Condition:           testenv.Condition,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			o := &origin{dir: filepath.Join(e.WorkDir, ".server")}

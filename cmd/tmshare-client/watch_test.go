@@ -246,6 +246,7 @@ func TestWatchGoesOnBesideADeadSource(t *testing.T) {
 
 // A killed daemon leaves its socket, which is harmless.
 func TestWatchAfterAKill(t *testing.T) {
+	testenv.OnlyWithAll(t, "a daemon is killed")
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov"), newNode(t)
 	n.run("subscribe", o.collection("egov"))

@@ -35,6 +35,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testenv.InParallel()
 	testscript.Main(m, map[string]func(){
 		"tmshare-server": func() { os.Exit(execute(without)) }, "tmshare-client": func() { os.Exit(clientcmd.Main(without)) },
 	})
@@ -74,6 +75,7 @@ func scripts(dir string, variables map[string]string) testscript.Params {
 		Dir:                 dir,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
+		Condition:           testenv.Condition,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			for name, value := range variables {

@@ -61,6 +61,7 @@ func (n *node) hubPaths() (paths []string) {
 
 // Clients that read a large fragment or record slowly hold no state of the store open, and loads do not wait for them.
 func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
+	testenv.OnlyWithAll(t, "a topic of 50,000 associations is read slowly")
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	dir := t.TempDir()

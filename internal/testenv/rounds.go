@@ -2,7 +2,9 @@ package testenv
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -41,6 +43,22 @@ func OnlyWithAll(t testing.TB, why string) {
 	if _, benchmark := t.(*testing.B); !benchmark && !All() {
 		t.Skipf("NOT RUN: %s: it runs with -all", why)
 	}
+}
+
+// InParallel has more tests at a time than there are processors, for tests that mostly wait for programs. It is called
+// before the command line is read, whose -parallel counts more.
+func InParallel() {
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+}
+
+// Condition answers "[all]" in scripts: all kinds of tests are asked for. It reports an error for other conditions.
+func Condition(name string) (bool, error) {
+	if name != "all" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return All(), nil
 }
 
 // Usual returns a number of rounds for Rounds and Check, where few of them do each kind of thing: few, and the usual
