@@ -484,7 +484,7 @@ func TestALoadBesideADamagedTable(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"load": load}) }
+func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"load": load, "write": writeSome}) }
 
 // load loads repeatedly, and prints the number of loads each time.
 func load(args []string) error {

@@ -190,6 +190,7 @@ type batch struct {
 	time    func() uint64 // returns a time at which something is written next
 	txn     *badgerdb.Txn // the rows that are not written yet
 	size    int64         // of that, with large values: Badger counts them as pointers, and has them in memory
+	empty   bool          // it has no rows yet
 	pending *y.Throttle   // limits the concurrent writes
 	failed  atomic.Pointer[error]
 	release func()
@@ -231,7 +232,10 @@ func (e *Engine) batchAt(time func() uint64) *batch {
 	return b
 }
 
-func (b *batch) begin() { b.txn, b.size = b.engine.badger.NewTransactionAt(0, true), 0 }
+func (b *batch) begin() {
+	b.txn, b.size, b.empty = b.engine.badger.NewTransactionAt(0, true), 0, true
+	_ = apply([]kv.Row{b.engine.folder.sessionRow(0)}, b.txn) // one row has space
+}
 
 func (b *batch) Set(key, value []byte) error {
 	return b.add(len(value), func() error { return b.txn.Set(key, value) })
@@ -254,13 +258,13 @@ func (b *batch) add(size int, change func() error) error {
 		b.begin()
 		err = change()
 	}
-	b.size += int64(size)
+	b.size, b.empty = b.size+int64(size), false
 	return err
 }
 
 // write has the transaction written, unless one before it was not.
 func (b *batch) write() error {
-	if err := b.err(); err != nil {
+	if err := b.err(); err != nil || b.empty {
 		return err
 	}
 	if err := b.pending.Do(); err != nil {

@@ -27,12 +27,16 @@ type commits struct {
 // commitGroup are commits that are written together: the disk is waited for once.
 type commitGroup struct {
 	changes []kv.Row
-	size    int64 // of the changes, as Badger counts it
+	size    int64  // of the changes, as Badger counts it
+	before  uint64 // the id of the version before
 	leads   kv.Version
-	before  map[uint32]uint64 // the previous entries in commits.spaces of the changed keyspaces
+	spaces  map[uint32]uint64 // the previous entries in commits.spaces of the changed keyspaces
 	written chan struct{}     // closed when it is written, or err is why it is not
 	err     error
 }
+
+// versionsSize is the size of the rows that each commit has, as Badger counts it.
+const versionsSize = 2 * int64(len(kv.Reserved+"Jv")+16+perChange)
 
 // Commit implements [kv.Writer].
 func (t *transaction) Commit() error {
@@ -88,14 +92,13 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 		return nil, false, err
 	}
 	if first = g == nil; first {
-		g = &commitGroup{written: make(chan struct{}), before: map[uint32]uint64{},
-			size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
+		g = &commitGroup{size: versionsSize, before: c.last.ID, spaces: map[uint32]uint64{}, written: make(chan struct{})}
 		c.next = g
 	}
 	g.changes, g.size, g.leads = append(g.changes, t.changes...), g.size+t.size, t.leads
 	for space := range t.spaces {
-		if _, known := g.before[space]; !known {
-			g.before[space] = c.spaces[space]
+		if _, known := g.spaces[space]; !known {
+			g.spaces[space] = c.spaces[space]
 		}
 	}
 	c.note(t)
@@ -127,7 +130,7 @@ func (e *Engine) writeGroup(g *commitGroup) error {
 		return nil
 	}
 	at := e.clock.tick()
-	if g.err = e.write(at, append(g.changes, versionRow(g.leads))...); g.err == nil {
+	if g.err = e.write(at, g.before, append(g.changes, versionRow(g.leads))...); g.err == nil {
 		e.clock.show(at)
 	}
 	close(g.written)
@@ -139,11 +142,11 @@ func (e *Engine) writeGroup(g *commitGroup) error {
 func (c *commits) fail(g *commitGroup) {
 	c.last = kv.Version{}
 	if next := c.take(); next != nil {
-		maps.Copy(c.spaces, next.before)
+		maps.Copy(c.spaces, next.spaces)
 		next.err = g.err
 		close(next.written)
 	}
-	maps.Copy(c.spaces, g.before)
+	maps.Copy(c.spaces, g.spaces)
 }
 
 // advance sets leads to the next version if the dependencies of t are unchanged. It is called with mu locked.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,12 +37,14 @@ type Folder struct {
 	path      string         // that of place, inside
 	place     *durable.Place // locked, except where Badger locks
 	condition condition
+	session   uint64 // at random: all writes of this process in this folder have it
 
 	writing   sync.Mutex  // of the record; it guards the fields below
 	record    *record     // nil: none, or not read
 	collected string      // the name of the first value log that garbage was not collected in
 	read      os.FileInfo // of MANIFEST, before it was read last
 	manifest  manifestRecord
+	sessions  []uint64        // in the record besides that of this process
 	Unlocked  func()          // if not nil, is called by Unlock
 	tight     map[string]bool // names of tables that are for their owner alone
 }
@@ -82,7 +85,7 @@ func flock(path string, shared bool) (*durable.Place, error) {
 // process has it, and also [ErrBeingRead] if all others only read. It retries for a moment, because the lock of a
 // killed process may be released only after its supervisor has started the next one.
 func Lock(path string, shared bool) (*Folder, error) {
-	f := &Folder{tight: map[string]bool{}}
+	f := &Folder{tight: map[string]bool{}, session: rand.Uint64()}
 	var err error
 	for range 20 {
 		if f.place, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
@@ -124,21 +127,14 @@ func (f *Folder) Inspect(node uuid.UUID) error {
 	if r.Node != node {
 		return damaged(filepath.Join(f.Path(), recordFile), "is of another node (%s) than the data folder (%s)", r.Node, node)
 	}
-	f.record = r
+	f.record, f.sessions = r, r.Sessions
 	return f.place.Named(f.inspect())
 }
 
 func (f *Folder) inspect() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	path := filepath.Join(f.path, manifestFile)
-	seen, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return damaged(path, "is missing")
-	}
-	if err != nil {
-		return err
-	}
+	seen, _ := os.Stat(filepath.Join(f.path, manifestFile)) // an error is that of reading, too
 	m, err := readManifest(f.path)
 	if err != nil {
 		return err

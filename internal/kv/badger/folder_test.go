@@ -114,7 +114,6 @@ func TestAManifestThatWasWrittenAnewIsNoDamage(t *testing.T) {
 	}
 }
 
-// A database is of one node.
 // A copy of a closed database that is put over the files of one that crashed is refused before anything is written.
 // Badger would replay the log of the crash over the copy, and all commits between would be missing.
 func TestACopyOverTheFilesOfACrashIsDamage(t *testing.T) {
@@ -153,6 +152,7 @@ func TestACopyOverTheFilesOfACrashIsDamage(t *testing.T) {
 	}
 }
 
+// A database is of one node.
 func TestADatabaseOfAnotherNodeIsRefused(t *testing.T) {
 	t.Parallel()
 	folder, _ := withTables(t)

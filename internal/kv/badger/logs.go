@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 	"os"
@@ -108,17 +109,45 @@ func (l *logReader) next() (*entry, error) {
 	return e, nil
 }
 
-// readLog reads a log as Badger does: until the end of the last whole transaction, or entry without one, after which
-// something is not whole. It returns the pointers before that end.
-func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err error) {
-	l := newLogReader(f, emptyLog, size)
+// logFile is a log, and what is before its end.
+type logFile struct {
+	*os.File
+	size, end int64 // end is where Badger stops reading it
+	pointers  []pointer
+	writes    []write
+}
+
+// write is a transaction in a log. Its ids are 0 if it is no commit, or of an earlier program.
+type write struct {
+	path            string // of the log
+	session         uint64
+	version, before uint64 // the ids of the versions after and before the commit
+}
+
+// openLog opens a log, and reads it.
+func openLog(path string) (*logFile, error) {
+	f, size, err := openNamed(path, "is missing")
+	if err != nil {
+		return nil, err
+	}
+	l := &logFile{File: f, size: size, end: emptyLog}
+	if err := l.read(path); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// read reads the log as Badger does: until the end of the last whole transaction, or entry without one, after which
+// something is not whole.
+func (l *logFile) read(path string) error {
+	r := newLogReader(l, emptyLog, l.size)
 	var open uint64 // the version of the transaction that has begun
 	var found []pointer
-	end = emptyLog
+	w := write{path: path}
 	for {
-		e, err := l.next()
+		e, err := r.next()
 		if e == nil || err != nil {
-			return end, pointers, err
+			return err
 		}
 		if e.meta&entryPointer != 0 && len(e.value) == pointerSize {
 			found = append(found, readPointer(e.value))
@@ -126,42 +155,40 @@ func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err erro
 		switch {
 		case e.meta&entryOfMany != 0:
 			if open != 0 && open != e.version() {
-				return end, pointers, nil
+				return nil
 			}
 			open = e.version()
+			if key := y.ParseKey(e.key); len(e.value) == 16 && bytes.Equal(key, sessionKey) {
+				w.session, w.before = binary.BigEndian.Uint64(e.value), binary.BigEndian.Uint64(e.value[8:])
+			} else if len(e.value) == 16 && bytes.Equal(key, versionKey) {
+				w.version = binary.BigEndian.Uint64(e.value[8:])
+			}
 			continue
 		case e.meta&entryEnd != 0:
 			version, err := strconv.ParseUint(string(e.value), 10, 64)
 			if err != nil || version != open {
-				return end, pointers, nil
+				return nil
 			}
 			open = 0
+			l.writes = append(l.writes, w)
 		case open != 0:
-			return end, pointers, nil
+			return nil
 		}
-		end, pointers, found = l.at, append(pointers, found...), nil
+		l.end, l.pointers, found, w = r.at, append(l.pointers, found...), nil, write{path: path}
 	}
 }
 
 // checkMemtableLog checks whether the log of a killed process has a transaction after the place where Badger stops
 // reading it. Each transaction is on disk before the next one is written. So if two end after that place, the log was
 // damaged. If one does, there may have been a power failure while it was written: then a sector is unwritten.
-func checkMemtableLog(path string) (pointers []pointer, err error) {
-	f, err := os.Open(path)
+func checkMemtableLog(path string) (*logFile, error) {
+	l, err := openLog(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	end, pointers, err := readLog(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	rest := make([]byte, max(info.Size()-end, 0))
-	if _, err := f.ReadAt(rest, end); err != nil && err != io.EOF {
+	defer l.Close()
+	rest := make([]byte, max(l.size-l.end, 0))
+	if _, err := l.ReadAt(rest, l.end); err != nil && err != io.EOF {
 		return nil, err
 	}
 	var ends []int
@@ -178,11 +205,11 @@ func checkMemtableLog(path string) (pointers []pointer, err error) {
 			}
 		}
 	}
-	if len(ends) == 2 || len(ends) == 1 && !hasUnwrittenSector(rest[:ends[0]], end) {
+	if len(ends) == 2 || len(ends) == 1 && !hasUnwrittenSector(rest[:ends[0]], l.end) {
 		return nil, damaged(path, "was changed at its byte %d, or soon after it: a commit that is behind that place is whole",
-			end)
+			l.end)
 	}
-	return pointers, nil
+	return l, nil
 }
 
 // endsWhole reports whether a log ends with a whole entry.
@@ -193,17 +220,11 @@ func endsWhole(path string) bool {
 
 // endOfLog returns the offset at which Badger stops reading a log, and its size.
 func endOfLog(path string) (end, size int64, err error) {
-	f, err := os.Open(path)
+	l, err := openLog(path)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, err
-	}
-	end, _, err = readLog(f, info.Size())
-	return end, info.Size(), err
+	return l.end, l.size, l.Close()
 }
 
 // CutLogs prepares the files of a killed process for reading only: it truncates the logs of memtables where Badger
@@ -265,24 +286,19 @@ func checkValue(path string, p pointer) error {
 // checkNewestValues looks whether Badger can read the newest value log to its end. Opening the database cuts it where
 // that cannot be done. A process that was killed may have left a part of an entry there, to which no table leads.
 func checkNewestValues(folder, path string, number uint32, closed bool, m *manifest) error {
-	f, err := os.Open(path)
+	l, err := openLog(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
+	defer l.Close()
+	if l.end >= l.size {
+		return nil
 	}
-	end, _, err := readLog(f, info.Size())
-	if err != nil || end >= info.Size() {
-		return err
-	}
-	wrong := damaged(path, "has a value that its checksum does not fit, at its byte %d", end)
+	wrong := damaged(path, "has a value that its checksum does not fit, at its byte %d", l.end)
 	if closed {
 		return wrong
 	}
-	rest := bufio.NewReaderSize(io.NewSectionReader(f, end, info.Size()-end), 1<<20)
+	rest := bufio.NewReaderSize(io.NewSectionReader(l, l.end, l.size-l.end), 1<<20)
 	for {
 		b, err := rest.ReadByte()
 		if err == io.EOF {
@@ -296,7 +312,7 @@ func checkNewestValues(folder, path string, number uint32, closed bool, m *manif
 		}
 	}
 	return m.pointersIn(folder, func(_ []byte, p pointer) error {
-		if p.file == number && int64(p.offset) >= end {
+		if p.file == number && int64(p.offset) >= l.end {
 			return wrong
 		}
 		return nil

@@ -115,7 +115,7 @@ func (e *Engine) goAhead() uint64 {
 
 func (e *Engine) writeInParts(t *transaction) error {
 	from := e.clock.ahead()
-	if err := e.write(e.clock.tick(), partsRow(from)); err != nil {
+	if err := e.write(e.clock.tick(), 0, partsRow(from)); err != nil {
 		return err
 	}
 	e.torn, e.ahead = from, from
@@ -153,7 +153,7 @@ func (e *Engine) writeLastPart(t *transaction) error {
 	if err := e.advance(t); err != nil {
 		return err
 	}
-	if err := e.write(at, versionRow(t.leads), kv.Row{Key: partsKey}); err != nil {
+	if err := e.write(at, c.last.ID, versionRow(t.leads), kv.Row{Key: partsKey}); err != nil {
 		c.last = kv.Version{}
 		return fmt.Errorf("%w: %w", errLastPart, err)
 	}
@@ -187,7 +187,7 @@ func (e *Engine) takeBack() error {
 		return err
 	}
 	at := e.goAhead()
-	if err := e.write(at, kv.Row{Key: versionKey, Value: version}, kv.Row{Key: partsKey}); err != nil {
+	if err := e.write(at, 0, kv.Row{Key: versionKey, Value: version}, kv.Row{Key: partsKey}); err != nil {
 		return err
 	}
 	e.clock.show(at)
@@ -196,7 +196,7 @@ func (e *Engine) takeBack() error {
 }
 
 // beginToTakeBack writes the mark of the parts again, because the last one may exist although Badger reported an error.
-func (e *Engine) beginToTakeBack() error { return e.write(e.goAhead(), partsRow(e.torn)) }
+func (e *Engine) beginToTakeBack() error { return e.write(e.goAhead(), 0, partsRow(e.torn)) }
 
 // restore writes the row of a key as a reader sees it.
 func (b *batch) restore(r *reader, key []byte) error {

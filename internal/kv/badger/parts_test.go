@@ -125,7 +125,7 @@ func (i *interrupted) open() {
 
 func (i *interrupted) write(at uint64, changes ...kv.Row) {
 	i.t.Helper()
-	require.NoError(i.t, i.e.write(at, changes...))
+	require.NoError(i.t, i.e.write(at, 0, changes...))
 }
 
 func (i *interrupted) last() {

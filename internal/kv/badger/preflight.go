@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,16 +53,13 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 		return nil, err
 	}
 	c := &condition{recover: !r.Closed || grown || len(again) > 0, unusable: again}
-	unnamed := false // MANIFEST does not name a table
-	var memtables []string
 	values, newest := "", uint64(0) // the newest value log
 	for _, e := range entries {
 		switch name := e.Name(); filepath.Ext(name) {
 		case tableExt:
-			if id, ok := table.ParseFileID(name); ok {
-				if _, named := m.Tables[id]; !named {
-					unnamed = true
-				}
+			id, ok := table.ParseFileID(name)
+			if _, named := m.Tables[id]; ok && !named {
+				c.recover = true
 			}
 		case memtableExt, valueLogExt:
 			info, err := e.Info()
@@ -71,25 +67,24 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 				return nil, err
 			}
 			if r.Closed && info.Size() > max(emptyLog, r.Files[name]) {
-				return nil, damaged(filepath.Join(folder, name),
-					"was written after the other files: empty a folder before you put a copy into it")
+				return nil, mixed(filepath.Join(folder, name))
 			}
+			path := filepath.Join(folder, name)
 			if info.Size() == 0 {
-				c.emptied = append(c.emptied, filepath.Join(folder, name))
-			} else if err := checkLogHeader(filepath.Join(folder, name)); err != nil {
+				c.emptied = append(c.emptied, path)
+				continue
+			}
+			if err := checkLogHeader(path); err != nil {
 				return nil, err
 			}
 			if filepath.Ext(name) == memtableExt {
-				memtables = append(memtables, filepath.Join(folder, name))
-			} else if n, err := strconv.ParseUint(strings.TrimSuffix(name, valueLogExt), 10, 32); err == nil && n >= newest &&
-				info.Size() > 0 {
-				values, newest = filepath.Join(folder, name), n
+				c.logs = append(c.logs, path)
+			} else if n, err := strconv.ParseUint(strings.TrimSuffix(name, valueLogExt), 10, 32); err == nil && n >= newest {
+				values, newest = path, n
 			}
 		}
 	}
-	if unnamed || len(c.emptied) > 0 || len(memtables) > 0 {
-		c.recover = true
-	}
+	c.recover = c.recover || len(c.emptied) > 0 || len(c.logs) > 0
 	if err := checkTables(folder, m); err != nil {
 		return nil, err
 	}
@@ -98,22 +93,42 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			return nil, err
 		}
 	}
-	for _, path := range memtables {
-		if slices.Contains(c.emptied, path) {
-			continue
-		}
-		c.logs = append(c.logs, path)
-		pointers, err := checkMemtableLog(path)
+	slices.SortStableFunc(c.logs, func(a, b string) int { return len(a) - len(b) }) // by number
+	var writes []write
+	for _, path := range c.logs {
+		log, err := checkMemtableLog(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range pointers {
+		writes = append(writes, log.writes...)
+		for _, p := range log.pointers {
 			if err := checkValue(valueLog(folder, p.file), p); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return c, nil
+	return c, r.checkOrder(writes)
+}
+
+// mixed returns the error if a log is of another time than the other files.
+func mixed(log string) error {
+	return damaged(log, "is of another time than the other files: empty a folder before you put a copy into it")
+}
+
+// checkOrder checks that the record has the sessions of writes in logs, and that the version before a commit is there.
+// After a copy was put over the files of a crash, some logs may be of the copy, and others not: Badger replays all.
+func (r *record) checkOrder(writes []write) error {
+	known := map[uint64]bool{}
+	for _, w := range writes {
+		if w.session != 0 && !slices.Contains(r.Sessions, w.session) ||
+			w.version != 0 && w.before != 0 && len(known) > 0 && !known[w.before] {
+			return mixed(w.path)
+		}
+		if w.version != 0 {
+			known[w.before], known[w.version] = true, true
+		}
+	}
+	return nil
 }
 
 // valueLog returns the path of a value log.
@@ -123,21 +138,19 @@ func valueLog(folder string, number uint32) string {
 
 // checkLogHeader checks that a log begins as Badger's do: the first 8 bytes name the encryption key, which is none.
 func checkLogHeader(path string) error {
-	f, err := os.Open(path)
+	f, size, err := openNamed(path, "is missing")
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	header := make([]byte, emptyLog)
-	switch _, err := io.ReadFull(f, header); {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil // a process was killed in creating it, or it was cut, which is found out otherwise
-	case err != nil:
-		return err
-	case binary.BigEndian.Uint64(header) != 0:
-		return damaged(path, "is no log of this database: its first bytes were changed")
+	var key uint64
+	if size >= emptyLog { // otherwise a process was killed in creating it, or it was cut, which is found out otherwise
+		err = binary.Read(f, binary.BigEndian, &key)
 	}
-	return nil
+	if err != nil || key == 0 {
+		return err
+	}
+	return damaged(path, "is no log of this database: its first bytes were changed")
 }
 
 // compare checks that MANIFEST still has the content in the record, and reports whether it has grown. If it has not,

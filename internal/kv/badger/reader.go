@@ -40,6 +40,14 @@ func versionRow(v kv.Version) kv.Row {
 		Value: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, v.Number), v.ID)}
 }
 
+var sessionKey = []byte(kv.Reserved + "Js")
+
+// sessionRow returns the row that each write has: the session, and for a commit the id of the version before.
+func (f *Folder) sessionRow(before uint64) kv.Row {
+	return kv.Row{Key: sessionKey,
+		Value: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, f.session), before)}
+}
+
 // readVersion reads the version of the state, once.
 func (r *reader) readVersion() error {
 	row, err := r.Get(versionKey)

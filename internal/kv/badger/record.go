@@ -33,6 +33,8 @@ type record struct {
 	// until MANIFEST has grown. It is empty while Badger opens or closes the database, because that deletes empty
 	// files.
 	Files map[string]int64 `json:"files,omitempty"`
+	// Sessions are those whose writes may be in logs. A new one is recorded before Badger opens the database.
+	Sessions []uint64 `json:"sessions,omitempty"`
 	// SHA256 is the digest of the record without it, as JSON. A folder of an earlier, refused format may have none.
 	SHA256 string `json:"sha256,omitempty"`
 }
@@ -95,10 +97,7 @@ func readManifestInUse(folder string) (m *manifest, err error) {
 // readManifest reads the MANIFEST of a database.
 func readManifest(folder string) (*manifest, error) {
 	path := filepath.Join(folder, manifestFile)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, damaged(path, "is missing")
-	}
+	f, _, err := openNamed(path, "is missing")
 	if err != nil {
 		return nil, err
 	}
@@ -130,31 +129,27 @@ func (f *Folder) recordClosed(node uuid.UUID) error {
 	if left, err := filepath.Glob(filepath.Join(f.path, "*"+memtableExt)); err != nil || len(left) > 0 {
 		return err // it is recovered when it is opened
 	}
-	return f.write(node, true, func(logs []string) []string {
-		return slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt })
-	})
+	return f.write(node, true, func(_, values []string) []string { return values })
 }
 
 // recordOpen records them while it is open.
 func (f *Folder) recordOpen(node uuid.UUID) error {
-	return f.write(node, false, func(logs []string) []string {
-		memtables := slices.DeleteFunc(slices.Clone(logs), func(name string) bool {
-			return filepath.Ext(name) != memtableExt
-		})
-		values := slices.DeleteFunc(logs, func(name string) bool {
-			return filepath.Ext(name) != valueLogExt || name < f.collected
-		})
-		return append(memtables[max(len(memtables)-1, 0):], values...)
+	return f.write(node, false, func(memtables, values []string) []string {
+		if len(memtables) == 1 { // it is of this session
+			f.sessions = nil
+		}
+		values = slices.DeleteFunc(values, func(name string) bool { return name < f.collected })
+		return append(values, memtables[max(len(memtables)-1, 0):]...)
 	})
 }
 
 // recordMoving records them before Badger opens or closes the database.
 func (f *Folder) recordMoving(node uuid.UUID) error {
-	return f.write(node, false, func([]string) []string { return nil })
+	return f.write(node, false, func(_, _ []string) []string { return nil })
 }
 
 // write records Badger's files. mustHave selects the logs that must exist from names in ascending order.
-func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string) []string) error {
+func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(memtables, values []string) []string) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	if err := f.readAgain(); err != nil { // before listing the logs: a memtable is removed after MANIFEST has grown
@@ -164,9 +159,7 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 	if err != nil {
 		return err
 	}
-	sizes := map[string]int64{}
-	var logs []string
-	newest := "" // of the value logs
+	sizes, logs := map[string]int64{}, map[string][]string{}
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name()) // names of tables are never reused
 		if ext == tableExt && f.tight[e.Name()] {
@@ -181,10 +174,7 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 		}
 		if info.Size() > emptyLog {
 			sizes[e.Name()] = info.Size()
-			logs = append(logs, e.Name())
-			if ext == valueLogExt {
-				newest = e.Name()
-			}
+			logs[ext] = append(logs[ext], e.Name())
 		}
 		if info.Mode().Perm()&0o077 != 0 { // Badger makes them as the umask of the process allows
 			_ = os.Chmod(filepath.Join(f.path, e.Name()), 0o600)
@@ -193,12 +183,15 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 			f.tight[e.Name()] = true
 		}
 	}
+	if n := len(logs[valueLogExt]); n > 0 && !closed { // Badger makes it longer at first
+		sizes[logs[valueLogExt][n-1]] = emptyLog
+	}
 	r := record{Node: node, Closed: closed, Manifest: f.manifest, Files: map[string]int64{}}
-	for _, name := range mustHave(logs) {
+	for _, name := range mustHave(logs[memtableExt], logs[valueLogExt]) {
 		r.Files[name] = sizes[name]
-		if name == newest && !closed { // Badger makes it longer at first
-			r.Files[name] = emptyLog
-		}
+	}
+	if !closed {
+		r.Sessions = append(slices.Clip(f.sessions), f.session)
 	}
 	if err := durable.SyncFolder(f.path); err != nil {
 		return err

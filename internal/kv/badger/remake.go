@@ -121,11 +121,11 @@ func (f *Folder) remakeDiscard(path string) error {
 		return err
 	}
 	for _, log := range f.condition.logs {
-		pointers, err := checkMemtableLog(log)
+		l, err := checkMemtableLog(log)
 		if err != nil {
 			return err
 		}
-		for _, p := range pointers {
+		for _, p := range l.pointers {
 			_ = count(nil, p)
 		}
 	}

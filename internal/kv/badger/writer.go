@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -100,8 +101,9 @@ func (t *transaction) Cancel() {
 	t.spilled, t.changes = nil, nil
 }
 
-// write has Badger carry out a transaction that makes some changes at a time.
-func (e *Engine) write(at uint64, changes ...kv.Row) error {
+// write has Badger carry out a transaction that makes some changes at a time. For a commit, before is the id of the
+// version before.
+func (e *Engine) write(at, before uint64, changes ...kv.Row) error {
 	e.users.RLock()
 	defer e.users.RUnlock()
 	if e.badger.IsClosed() {
@@ -109,7 +111,7 @@ func (e *Engine) write(at uint64, changes ...kv.Row) error {
 	}
 	txn := e.badger.NewTransactionAt(at, true)
 	defer txn.Discard()
-	if err := apply(changes, txn); err != nil {
+	if err := cmp.Or(apply(changes, txn), apply([]kv.Row{e.folder.sessionRow(before)}, txn)); err != nil {
 		return err
 	}
 	return txn.CommitAt(at, nil)
