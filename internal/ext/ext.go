@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/ldes"
 	"github.com/tmshare/tmshare/internal/ext/manual"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/partitions"
 	"github.com/tmshare/tmshare/internal/ext/postgres"
 	"github.com/tmshare/tmshare/internal/ext/rdf"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
@@ -37,7 +38,7 @@ func All() []extension.Extension {
 		atompmh.Extension(), backup.Extension(), changes.Extension(), config.Extension(), demo.Extension(),
 		derive.Extension(), doctor.Extension(), shown, editing.Extension(site),
 		files.Extension(), folder.Extension(), key.Extension(), manual.Extension(),
-		ldes.Extension(), postgres.Extension(), rdf.Extension(),
+		ldes.Extension(), partitions.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), sparql.Extension(), websub.Extension(),
 	}
 }

@@ -25,8 +25,12 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	hidden := s.hidden(r)
 	broken, _ := s.watcher.AllBroken()
-	tag, document, err := s.overviews.Get(node, fmt.Sprint(hidden, broken), func() ([]byte, error) {
-		return encoded(s.overview(node, hidden, broken))
+	others, state, err := s.Elsewhere(r)
+	if err != nil {
+		return err
+	}
+	tag, document, err := s.overviews.Get(node, fmt.Sprint(hidden, broken, state), func() ([]byte, error) {
+		return encoded(s.overview(node, hidden, broken, others))
 	})
 	if err != nil {
 		return err
@@ -34,8 +38,9 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.writeFeed(w, r, tag, document)
 }
 
-// overview makes the Topic Maps Feed without the collections of some names. The files of others are broken.
-func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.Feed {
+// overview makes the Topic Maps Feed without the collections of some names, and with the entries of others that other
+// servers have. The files of some are broken.
+func (s *Server) overview(node *store.Listing, without, broken []string, others []feeds.Entry) *feeds.Feed {
 	all := node.Except(without)
 	feed := &feeds.Feed{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
@@ -71,6 +76,12 @@ func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.
 		feed.Entries = append(feed.Entries, e)
 		if all[i].Updated.After(feed.Updated) {
 			feed.Updated = all[i].Updated
+		}
+	}
+	for i := range others {
+		feed.Entries = append(feed.Entries, others[i])
+		if others[i].Updated.After(feed.Updated) {
+			feed.Updated = others[i].Updated
 		}
 	}
 	return feed

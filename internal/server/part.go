@@ -45,6 +45,13 @@ type Part struct {
 	// Followed returns the URLs of followed documents of a collection besides its feeds.
 	Followed func(*store.Collection) []string
 
+	// Elsewhere returns the handler for a request about a collection that another server has; nil: it is here, or
+	// nowhere.
+	Elsewhere func(*http.Request) web.Handler
+	// Entries returns the entries of such collections for the overview, and a text that is another for others. The
+	// server is told of changes by [Server.ChangedElsewhere].
+	Entries func() (all []feeds.Entry, state string, err error)
+
 	// InWords describes the changes of some entries, the newest first, in words for feed readers.
 	InWords func(*store.View, []store.Entry) ([]string, error)
 
@@ -55,6 +62,38 @@ type Part struct {
 	// Metrics are shown with those of the server.
 	Metrics []prometheus.Collector
 }
+
+// elsewhere returns the handler for a request about a collection of another server; nil: it is here, or nowhere.
+func (s *Server) elsewhere(r *http.Request) web.Handler {
+	for _, p := range s.parts {
+		if p.Elsewhere != nil {
+			if h := p.Elsewhere(r); h != nil {
+				return h
+			}
+		}
+	}
+	return nil
+}
+
+// Elsewhere returns the entries of the collections that other servers have, and a text that is another for others. An
+// answer with any of them has no time of its last change, because that is not known here.
+func (s *Server) Elsewhere(r *http.Request) (all []feeds.Entry, state string, err error) {
+	for _, p := range s.parts {
+		if p.Entries == nil {
+			continue
+		}
+		some, own, err := p.Entries()
+		if err != nil {
+			return nil, "", err
+		}
+		all, state = append(all, some...), state+own
+		web.RecorderOf(r).Settled = time.Time{}
+	}
+	return all, state, nil
+}
+
+// ChangedElsewhere has requests looked at again that wait for a change of the overview.
+func (s *Server) ChangedElsewhere() { s.waiting.wake("", nil) }
 
 // Document is a kind of documents of the server.
 type Document int

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -15,6 +17,9 @@ func (s *Server) routes() *web.Router {
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest,
 		TrustedProxies: s.TrustedProxies,
 	}, s.URLs.Overview())
+	if slices.ContainsFunc(s.parts, func(p *Part) bool { return p.Elsewhere != nil }) {
+		r.Elsewhere = s.elsewhere
+	}
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }

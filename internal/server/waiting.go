@@ -135,13 +135,18 @@ func (m *waitingRequests) look(ctx context.Context) {
 			if now, err := m.state(ctx, name); err == nil && now == w.seen {
 				continue
 			}
-			m.mu.Lock()
-			if m.watched[name] == w {
-				delete(m.watched, name)
-				close(w.changed)
-			}
-			m.mu.Unlock()
+			m.wake(name, w)
 		}
+	}
+}
+
+// wake ends the waiting for a change of a collection: that of some requests, or of all for nil.
+func (m *waitingRequests) wake(name string, some *watched) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := m.watched[name]; w != nil && (some == nil || w == some) {
+		delete(m.watched, name)
+		close(w.changed)
 	}
 }
 

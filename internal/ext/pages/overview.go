@@ -18,7 +18,7 @@ import (
 type listed struct {
 	link
 	Summary string
-	Topics  int
+	Topics  int // -1: not known
 	Updated time.Time
 	Kind    texts.Text // where others write it
 	Problem string     // of a derived one
@@ -41,6 +41,19 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 		if condition, advice := conditionOf(c); condition != "" {
 			maps[i].Problem = condition + ": " + advice
 		}
+	}
+	others, _, err := p.Elsewhere(r)
+	if err != nil {
+		return err
+	}
+	for i := range others {
+		e := &others[i]
+		self, _ := e.Link("alternate")
+		one := listed{link{Title: e.Title, URL: self.Href + Ending}, e.Summary, -1, e.Updated, "", ""}
+		if e.Condition != "" {
+			one.Summary, one.Problem = "", e.Summary
+		}
+		maps = append(maps, one)
 	}
 	made := &page{Title: Say(r, texts.Maps), Of: struct {
 		Maps         []listed

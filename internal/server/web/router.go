@@ -16,6 +16,8 @@ type Router struct {
 	*Front
 	overview string // URL that errors about missing documents link to
 	mux      *mux.Router
+	// Elsewhere returns the handler for a request about a collection of another server; nil: it is here, or nowhere.
+	Elsewhere func(*http.Request) Handler
 
 	mu    sync.RWMutex
 	known map[string]route // by path: to try one pattern after the other costs more than most answers
@@ -167,6 +169,12 @@ const (
 func (r *Router) find(w http.ResponseWriter, req *http.Request) {
 	if req.URL.RawPath != "" {
 		req = normalized(req)
+	}
+	if r.Elsewhere != nil {
+		if h := r.Elsewhere(req); h != nil {
+			r.answer("elsewhere", h).ServeHTTP(w, req)
+			return
+		}
 	}
 	if req.Method != http.MethodGet || req.URL.RawPath != "" || len(req.URL.Path) > longestKnown {
 		r.mux.ServeHTTP(w, req)

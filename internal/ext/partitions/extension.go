@@ -1,0 +1,75 @@
+// Package partitions is an extension: collections are in several stores, each served by a server of its own, and one
+// server in front of them has all of them under its address. It has one overview, and passes requests about a
+// collection on to the server that has it. A server that is away takes its collections along, and no others.
+package partitions
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Extension returns it, with the flag --partition.
+func Extension() extension.Extension {
+	var given []string
+	return extension.Extension{
+		Name: "partitions",
+		Flags: func(fl *pflag.FlagSet) {
+			fl.StringArrayVar(&given, "partition", nil,
+				"`NAME=URL` of a server with other collections and the same --base-url: they are in the overview here, and "+
+					"requests for them are passed on (repeatable)")
+			cli.Seldom(fl, "partition")
+		},
+		Serve: func(s *server.Server) (*server.Part, error) {
+			named, err := cli.Pairs("partition", given)
+			if err != nil {
+				return nil, err
+			}
+			return Serve(s, named)
+		},
+	}
+}
+
+// Serve returns the part of a server in front of partitions, which have names and URLs; nil if there are none.
+func Serve(s *server.Server, named map[string]string) (*server.Part, error) {
+	if len(named) == 0 {
+		return &server.Part{}, nil
+	}
+	f := &front{Server: s, up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tmshare_partition_up", Help: "Whether the server of a partition answers.",
+	}, []string{"partition"})}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		u, err := url.Parse(strings.TrimSuffix(named[name], "/"))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf("--partition %s=%s: this is no http or https URL of a server: write it as in "+
+				"http://10.0.0.2:8080", name, named[name])
+		}
+		if u.String() == s.BaseURL {
+			return nil, fmt.Errorf("--partition %s=%s: this is the address of this server itself: give that of the other one",
+				name, named[name])
+		}
+		f.partitions = append(f.partitions, newPartition(f, name, u, filepath.Join(s.Store.Dir(), "partitions", name+".atom")))
+	}
+	for _, p := range f.partitions {
+		s.Run(p.follow)
+	}
+	return &server.Part{Elsewhere: f.elsewhere, Entries: f.entries, Metrics: []prometheus.Collector{f.up}}, nil
+}
+
+// transport passes bodies on as they come.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression, t.MaxIdleConnsPerHost, t.Proxy = true, 256, nil
+	return t
+}

@@ -1,0 +1,219 @@
+package partitions
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// front is a server in front of partitions. It is safe for concurrent use.
+type front struct {
+	*server.Server
+	partitions []*partition
+	up         *prometheus.GaugeVec
+	changes    atomic.Int64 // of what is known of the partitions
+	known      atomic.Pointer[own]
+}
+
+func (f *front) changed() {
+	f.changes.Add(1)
+	f.ChangedElsewhere()
+}
+
+// entries returns the entries of the collections of all partitions. Of two with one name, the first counts.
+func (f *front) entries() (all []feeds.Entry, state string, err error) {
+	state = strconv.FormatInt(f.changes.Load(), 10)
+	names := maps.Clone(f.own(context.Background()))
+	if names == nil {
+		names = map[string]bool{}
+	}
+	for _, p := range f.partitions {
+		some, known := p.entries()
+		if !known {
+			return nil, "", f.away(p, "which collections it has is not known yet")
+		}
+		for i := range some {
+			self, _ := some[i].Link("alternate")
+			if name := path.Base(self.Href); !names[name] {
+				names[name] = true
+				all = append(all, some[i])
+			}
+		}
+	}
+	return all, state, nil
+}
+
+// own are the names of the collections of this server, and their former names, as of a listing.
+type own struct {
+	listing *store.Listing
+	names   map[string]bool
+}
+
+func (f *front) own(ctx context.Context) map[string]bool {
+	node, err := f.Store.Listing(ctx)
+	if err != nil {
+		return nil // the store of this server is away, which does not affect the partitions
+	}
+	if last := f.known.Load(); last != nil && last.listing == node {
+		return last.names
+	}
+	names := make(map[string]bool, len(node.Collections))
+	for i := range node.Collections {
+		for _, name := range append(node.Collections[i].Former, node.Collections[i].Name) {
+			names[name] = true
+		}
+	}
+	f.known.Store(&own{node, names})
+	return names
+}
+
+// elsewhere returns a handler that passes a request on to the partition with its collection. What no server has is
+// answered here, but only if that is certain: a server that is away may have it.
+func (f *front) elsewhere(r *http.Request) web.Handler {
+	rest, is := strings.CutPrefix(r.URL.Path, "/topicmaps/")
+	name := rest[:endOfName(rest)]
+	if !is || store.ValidateName(name) != nil || f.own(r.Context())[name] {
+		return nil
+	}
+	for _, p := range f.partitions {
+		if has, _ := p.has(name); has {
+			return f.pass(p, name)
+		}
+	}
+	return f.unknown(r, name)
+}
+
+// endOfName returns where the name of a collection ends in a path that begins with it.
+func endOfName(path string) int {
+	if i := strings.IndexAny(path, "/."); i >= 0 {
+		return i
+	}
+	return len(path)
+}
+
+// unknown asks all partitions for a collection that none of them lists: it is new, or its readers need a token.
+func (f *front) unknown(r *http.Request, name string) web.Handler {
+	ctx, cancel := context.WithTimeout(r.Context(), askingTakes)
+	defer cancel()
+	answers := make([]error, len(f.partitions))
+	var all sync.WaitGroup
+	for i, p := range f.partitions {
+		all.Go(func() { answers[i] = p.asked(ctx, r.Header, name) })
+	}
+	all.Wait()
+	var away web.Handler
+	for i, err := range answers {
+		switch {
+		case err == nil:
+			return f.pass(f.partitions[i], name)
+		case !errors.Is(err, errNotThere) && away == nil:
+			away = func(http.ResponseWriter, *http.Request) error {
+				return f.away(f.partitions[i], "it may have this collection")
+			}
+		}
+	}
+	return away
+}
+
+const askingTakes = 5 * time.Second
+
+var errNotThere = errors.New("there is no such collection")
+
+// asked asks the partition for a collection, as a client with the tokens in a header. The error is errNotThere if it has
+// none of this name.
+func (p *partition) asked(ctx context.Context, tokens http.Header, name string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, p.overview()+"/"+name, nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		r.Header[name] = tokens[name]
+	}
+	client := http.Client{Transport: p.fetcher.HTTP.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	a.Body.Close()
+	if a.StatusCode == http.StatusNotFound {
+		return errNotThere
+	}
+	return nil
+}
+
+// pass returns a handler that passes a request on to the partition with a collection, and its answer back as it is. If
+// the partition has the collection no more, the one that has it is asked.
+func (f *front) pass(p *partition, name string) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) (err error) {
+		proxy := httputil.ReverseProxy{
+			Transport: p.fetcher.HTTP.Transport, FlushInterval: -1,
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.Out.URL.Scheme, r.Out.URL.Host = p.url.Scheme, p.url.Host
+				r.Out.URL.Path = p.url.Path + r.In.URL.Path
+				if r.In.URL.RawPath != "" {
+					r.Out.URL.RawPath = p.url.EscapedPath() + r.In.URL.RawPath
+				}
+				r.Out.Host = r.In.Host
+				r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+				r.SetXForwarded()
+				r.Out.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
+			},
+			ModifyResponse: func(a *http.Response) error {
+				reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+				if reads && a.StatusCode == http.StatusNotFound && errors.Is(p.asked(r.Context(), r.Header, name), errNotThere) {
+					return errNotThere
+				}
+				for name := range a.Header {
+					w.Header().Del(name)
+				}
+				return nil
+			},
+			ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, failed error) {
+				if errors.Is(failed, errNotThere) {
+					err = f.anew(w, r, name)
+					return
+				}
+				if err = r.Context().Err(); err != nil {
+					return // the client has gone
+				}
+				f.Logger.Warn("a partition does not answer", "partition", p.name, "error", failed)
+				err = f.away(p, "this collection is there")
+			},
+		}
+		proxy.ServeHTTP(w, r)
+		return err
+	}
+}
+
+// anew answers a request about a collection that is no longer where it was.
+func (f *front) anew(w http.ResponseWriter, r *http.Request, name string) error {
+	if now := f.unknown(r, name); now != nil {
+		return now(w, r)
+	}
+	return web.Problemf(http.StatusNotFound, "there is no topic map with the name %s", name)
+}
+
+// away is the answer while a partition is away.
+func (f *front) away(p *partition, what string) error {
+	problem := web.Problemf(http.StatusServiceUnavailable,
+		"the server of the partition %s does not answer, and %s; other collections are not affected: try again later", p.name,
+		what)
+	problem.RetryAfter = pauseWhenAway
+	return problem
+}

@@ -1,0 +1,173 @@
+package partitions
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+)
+
+// partition is a server with other collections. Which they are is known from its overview, which is followed.
+type partition struct {
+	front *front
+	name  string
+	url   *url.URL
+	file  string // has the overview that was read last, for the next start
+
+	fetcher *fetch.Fetcher
+
+	mu    sync.Mutex
+	known bool // which collections it has
+	names map[string]bool
+	all   []feeds.Entry
+	etag  string
+	away  error // why it cannot be read; nil: it can
+}
+
+// The limits of an overview: 10,000 collections are some 10 MB.
+const (
+	maxOverview   = 256 << 20
+	pauseWhenAway = 2 * time.Second
+)
+
+func newPartition(f *front, name string, u *url.URL, file string) *partition {
+	p := &partition{front: f, name: name, url: u, file: file}
+	fetcher := fetch.Fetcher{
+		HTTP: &http.Client{Transport: transport()}, Program: "tmshare-server", Tries: 1, Logger: f.Logger,
+		Allow: func(*url.URL) error { return nil }, Stall: 2 * time.Minute,
+	}
+	p.fetcher = fetcher.WithDefaults()
+	if b, err := os.ReadFile(file); err == nil {
+		if feed, err := feeds.Decode(bytes.NewReader(b), p.overview(), p.limits()); err == nil {
+			p.take(feed, "")
+		}
+	}
+	return p
+}
+
+func (p *partition) overview() string { return p.url.String() + "/topicmaps" }
+
+func (p *partition) limits() feeds.Limits { return feeds.Limits{MaxBytes: maxOverview} }
+
+// follow keeps what is known of the partition in step with it until ctx ends.
+func (p *partition) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		changed, waited, err := true, true, error(nil)
+		if p.etag != "" {
+			changed, waited, err = follow.Wait(ctx, p.fetcher, p.overview(), p.etag)
+		}
+		if err == nil && changed {
+			err = p.read(ctx)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		p.answers(err)
+		if err != nil || !waited {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pauseWhenAway):
+			}
+		}
+	}
+}
+
+// read reads the overview, and keeps it for the next start.
+func (p *partition) read(ctx context.Context) error {
+	var content bytes.Buffer
+	feed, a, err := fetch.Do(ctx, p.fetcher, fetch.Request{URL: p.overview(), Accept: "application/atom+xml", Max: maxOverview},
+		func(a *fetch.Answer) (*feeds.Feed, error) {
+			content.Reset()
+			if _, err := content.ReadFrom(a.Body); err != nil {
+				return nil, err
+			}
+			return feeds.Decode(bytes.NewReader(content.Bytes()), a.URL, p.limits())
+		})
+	if err != nil {
+		return err
+	}
+	if self, _ := feed.Link("self"); self.Href != p.front.URLs.Overview() {
+		return fmt.Errorf("its --base-url is another one: its overview says that it is %s, and not %s", self.Href,
+			p.front.URLs.Overview())
+	}
+	p.take(feed, a.ETag)
+	err = cmp.Or(os.MkdirAll(filepath.Dir(p.file), 0o700), durable.WriteFile(p.file, content.Bytes()))
+	if err != nil {
+		p.front.Logger.Warn("the overview of a partition is not kept for the next start", "partition", p.name, "error", err)
+	}
+	return nil
+}
+
+// take notes the collections that an overview lists, and their former names.
+func (p *partition) take(feed *feeds.Feed, etag string) {
+	names := make(map[string]bool, len(feed.Entries))
+	for i := range feed.Entries {
+		self, _ := feed.Entries[i].Link("alternate")
+		for _, l := range append(feed.Entries[i].Find(feeds.RelFormer), self) {
+			names[path.Base(l.Href)] = true
+		}
+	}
+	p.mu.Lock()
+	p.known, p.names, p.all, p.etag = true, names, feed.Entries, etag
+	p.mu.Unlock()
+	p.front.changed()
+}
+
+// answers notes whether the partition can be read.
+func (p *partition) answers(err error) {
+	p.mu.Lock()
+	before := p.away
+	p.away = err
+	p.mu.Unlock()
+	up := 1.0
+	if err != nil {
+		up = 0
+	}
+	p.front.up.WithLabelValues(p.name).Set(up)
+	switch {
+	case err != nil && before == nil:
+		p.front.Logger.Log(context.Background(), slog.LevelError, "a partition cannot be read; its collections are away",
+			"partition", p.name, "error", err)
+	case err == nil && before != nil:
+		p.front.Logger.Info("a partition can be read again", "partition", p.name)
+	default:
+		return
+	}
+	p.front.changed()
+}
+
+// has reports whether the partition has a collection of this name, as far as is known, and whether that is certain.
+func (p *partition) has(name string) (has, certain bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names[name], p.known && p.away == nil
+}
+
+// entries returns the entries of the collections for the overview of the front.
+func (p *partition) entries() (all []feeds.Entry, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all = append(all, p.all...)
+	if p.away == nil {
+		return all, p.known
+	}
+	for i := range all {
+		all[i].Condition = "not reachable"
+		all[i].Summary = "not reachable: the server of the partition " + p.name + " does not answer; this is what it had"
+		all[i].SummaryLanguage = "en"
+	}
+	return all, p.known
+}

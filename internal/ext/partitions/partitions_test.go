@@ -1,0 +1,271 @@
+package partitions_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/partitions"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
+)
+
+// site is a server in front of two partitions, under one address.
+type site struct {
+	t      *testing.T
+	URL    string
+	front  atomic.Pointer[served.Node]
+	dir    string
+	places map[string]*place
+}
+
+// place is a partition whose server can be taken away.
+type place struct {
+	*served.Node
+	socket *httptest.Server
+	away   atomic.Bool
+}
+
+const reader = "a-reader-of-the-hidden-map"
+
+func newSite(t *testing.T) *site {
+	s := &site{t: t, dir: t.TempDir(), places: map[string]*place{}}
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.front.Load().ServeHTTP(w, r) }))
+	t.Cleanup(public.Close)
+	s.URL = public.URL
+	for _, name := range []string{"a", "b"} {
+		p := &place{}
+		p.Node = served.Start(t, s.configure, func(c *server.Config) {
+			c.ReadTokens = map[string][]string{"hidden": {reader}}
+		})
+		inner := &httputil.ReverseProxy{FlushInterval: -1, Transport: &http.Transport{DisableCompression: true}, Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", p.Address, r.In.Host
+		}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }}
+		p.socket = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p.away.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			inner.ServeHTTP(w, r)
+		}))
+		p.socket.Config.ErrorLog = nil
+		t.Cleanup(func() { p.socket.CloseClientConnections(); p.socket.Close() })
+		s.places[name] = p
+	}
+	s.start()
+	t.Cleanup(public.CloseClientConnections)
+	return s
+}
+
+func (s *site) configure(c *server.Config) {
+	c.BaseURL, c.Tokens, c.MaxWaiting = s.URL, []string{served.Token}, 10
+}
+
+// start starts the server in front, anew if it runs.
+func (s *site) start() {
+	if before := s.front.Load(); before != nil {
+		before.Stop()
+	}
+	s.front.Store(served.StartOn(s.t, store.Options{Dir: s.dir}, s.configure, func(c *server.Config) {
+		c.Parts = append(ext.Parts(), func(front *server.Server) (*server.Part, error) {
+			return partitions.Serve(front, map[string]string{"a": s.places["a"].socket.URL, "b": s.places["b"].socket.URL})
+		})
+	}))
+}
+
+// leave takes a partition away, or brings it back.
+func (s *site) leave(name string, away bool) {
+	s.places[name].away.Store(away)
+	s.places[name].socket.CloseClientConnections()
+}
+
+func (s *site) do(method, path, body string, headers ...string) served.Answer {
+	return s.front.Load().Do(method, s.URL+path, strings.NewReader(body), headers...)
+}
+
+func (s *site) get(path string, headers ...string) served.Answer {
+	return s.front.Load().Get(s.URL+path, headers...)
+}
+
+var writer = []string{"Authorization", "Bearer " + served.Token}
+
+// overview returns the conditions of the collections in the overview, by name.
+func (s *site) overview() map[string]string {
+	a := s.get("/topicmaps")
+	if a.StatusCode != http.StatusOK {
+		return nil
+	}
+	feed, err := feeds.Decode(strings.NewReader(string(a.Bytes)), s.URL+"/topicmaps", feeds.Limits{})
+	require.NoError(s.t, err)
+	all := map[string]string{}
+	for i := range feed.Entries {
+		l, _ := feed.Entries[i].Link("alternate")
+		all[strings.TrimPrefix(l.Href, s.URL+"/topicmaps/")] = feed.Entries[i].Condition
+	}
+	return all
+}
+
+func (s *site) shows(want map[string]string) {
+	s.t.Helper()
+	testenv.Eventually(s.t, func() bool { return assert.ObjectsAreEqual(want, s.overview()) }, want)
+}
+
+// All collections are under one address, wherever they are. One server that is away takes its own along, and no others;
+// what it had stays in the overview, also after the server in front has been started again.
+func TestCollectionsAreInSeveralStores(t *testing.T) {
+	s := newSite(t)
+	s.front.Load().Publish("here", served.Small())
+	s.places["a"].Publish("one", served.Small())
+	s.places["b"].Publish("two", served.Small())
+	s.shows(map[string]string{"here": "", "one": "", "two": ""})
+
+	f := s.follower()
+	for _, name := range []string{"here", "one", "two"} {
+		_, err := f.Subscribe(t.Context(), s.URL+"/topicmaps/"+name, client.SubscribeOptions{Name: name})
+		require.NoError(t, err)
+		require.NoError(t, f.round(name))
+		published := s.do("PUT", "/topicmaps/"+name, string(served.Small("Oslo", "Christiania")), append(writer, "Content-Type", served.XTM1Type)...)
+		require.Equal(t, http.StatusOK, published.StatusCode, "%s", published.Bytes)
+		require.NoError(t, f.round(name))
+	}
+
+	s.leave("b", true)
+	s.shows(map[string]string{"here": "", "one": "", "two": "not reachable"})
+	gone := s.get("/topicmaps/two/fragments", "Accept", "application/json")
+	assert.Equal(t, http.StatusServiceUnavailable, gone.StatusCode)
+	assert.Contains(t, string(gone.Bytes), "partition b does not answer")
+	assert.NotEmpty(t, gone.Header.Get("Retry-After"))
+	require.Error(t, f.round("two"))
+	for _, name := range []string{"here", "one"} {
+		require.NoError(t, f.round(name))
+		assert.Equal(t, http.StatusOK, s.get("/topicmaps/"+name+"/fragments").StatusCode)
+	}
+	assert.Equal(t, http.StatusServiceUnavailable, s.get("/topicmaps/unknown").StatusCode, "b may have it")
+	create := func() int {
+		return s.do("PUT", "/topicmaps/unknown", "{}", append(writer, "Content-Type", "application/json")...).StatusCode
+	}
+	assert.Equal(t, http.StatusServiceUnavailable, create())
+
+	s.start()
+	s.shows(map[string]string{"here": "", "one": "", "two": "not reachable"})
+	assert.Contains(t, string(s.get("/topicmaps.html").Bytes), "partition b does not answer")
+
+	s.leave("b", false)
+	s.shows(map[string]string{"here": "", "one": "", "two": ""})
+	require.NoError(t, f.round("two"))
+	assert.Equal(t, http.StatusNotFound, s.get("/topicmaps/unknown").StatusCode)
+	assert.Equal(t, http.StatusCreated, create())
+	s.shows(map[string]string{"here": "", "one": "", "two": "", "unknown": ""})
+}
+
+// A request for the overview that waits is answered when a partition changes.
+func TestTheOverviewWaitsForPartitions(t *testing.T) {
+	s := newSite(t)
+	s.places["a"].Publish("one", served.Small())
+	s.shows(map[string]string{"one": ""})
+	tag := s.get("/topicmaps").Header.Get("ETag")
+	answer := make(chan served.Answer, 1)
+	go func() { answer <- s.get("/topicmaps", "If-None-Match", tag, "Prefer", "wait=60") }()
+	testenv.Eventually(t, func() bool {
+		return strings.Contains(string(s.get("/metrics", writer...).Bytes), "tmshare_http_requests_waiting 1")
+	})
+	s.places["b"].Publish("two", served.Small())
+	a := <-answer
+	assert.Equal(t, http.StatusOK, a.StatusCode)
+	assert.Empty(t, a.Header.Get("Last-Modified"), "the last change is that of another server")
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps", "If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)).StatusCode)
+}
+
+// Answers of a partition are passed on as they are: conditions, ranges, codings, tokens, what a request asks to be
+// repeated, moves.
+func TestAnswersArePassedOnAsTheyAre(t *testing.T) {
+	s := newSite(t)
+	s.places["a"].Publish("one", served.Small())
+	s.places["b"].Publish("hidden", served.Small())
+	s.shows(map[string]string{"one": ""})
+	for _, path := range []string{"", "/fragments", "/snapshots", "/snapshots/current", "/digest", "/records", "/topics/none"} {
+		for _, headers := range [][]string{nil, {"Accept-Encoding", "gzip"}, {"Range", "bytes=10-20"}, {"Accept", "text/html"}} {
+			direct := s.places["a"].Get("http://"+s.places["a"].Address+"/topicmaps/one"+path, headers...)
+			passed := s.get("/topicmaps/one"+path, headers...)
+			assert.Equal(t, direct.StatusCode, passed.StatusCode, path)
+			if direct.StatusCode < 400 {
+				assert.Equal(t, direct.Bytes, passed.Bytes, path)
+			}
+			for _, name := range []string{"Date", "X-Request-Id", "Tmshare-Checked"} {
+				direct.Header.Del(name)
+				passed.Header.Del(name)
+			}
+			if direct.StatusCode < 400 {
+				assert.Equal(t, direct.Header, passed.Header, path)
+			}
+		}
+	}
+	tag := s.get("/topicmaps/one/fragments").Header.Get("ETag")
+	assert.Equal(t, http.StatusNotModified, s.get("/topicmaps/one/fragments", "If-None-Match", tag).StatusCode)
+	asked := s.get("/topicmaps/one/fragments?" + feeds.AskedParameter + "=12345")
+	assert.Equal(t, "12345", asked.Header.Get(feeds.AskedHeader))
+
+	assert.Equal(t, http.StatusUnauthorized, s.get("/topicmaps/hidden").StatusCode)
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps/hidden", "Authorization", "Bearer "+reader).StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, s.do("PUT", "/topicmaps/one", string(served.Small())).StatusCode)
+
+	renamed := s.do("POST", "/topicmaps/one/rename", `{"to": "other"}`, append(writer, "Content-Type", "application/json")...)
+	require.Equal(t, http.StatusOK, renamed.StatusCode, "%s", renamed.Bytes)
+	former := s.get("/topicmaps/one/fragments")
+	assert.Equal(t, http.StatusPermanentRedirect, former.StatusCode)
+	assert.Equal(t, s.URL+"/topicmaps/other/fragments", former.Header.Get("Location"))
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps/other/fragments").StatusCode)
+	s.shows(map[string]string{"other": ""})
+}
+
+// A server with another base URL is no partition: its links would lead elsewhere.
+func TestAPartitionHasTheSameBaseURL(t *testing.T) {
+	other := served.Start(t)
+	front := served.Start(t, func(c *server.Config) {
+		c.Parts = append(ext.Parts(), func(front *server.Server) (*server.Part, error) {
+			return partitions.Serve(front, map[string]string{"other": other.BaseURL})
+		})
+	})
+	testenv.Eventually(t, func() bool { return strings.Contains(front.Logs.String(), "its --base-url is another one") })
+	assert.Equal(t, http.StatusServiceUnavailable, front.Get(front.BaseURL+"/topicmaps").StatusCode)
+	for _, wrong := range []string{"ftp://x", "10.0.0.2:8080", "http://", "http://x/?q", front.BaseURL} {
+		_, err := partitions.Serve(front.Server, map[string]string{"p": wrong})
+		assert.Error(t, err, wrong)
+	}
+}
+
+// follower is a client with a store.
+type follower struct{ *client.Client }
+
+func (s *site) follower() *follower {
+	silent := slog.New(slog.DiscardHandler)
+	db := stores.Open(s.t, store.Options{Dir: s.t.TempDir(), Indexes: ext.Indexes(), Logger: silent})
+	s.t.Cleanup(func() { require.NoError(s.t, db.Close()) })
+	c, err := client.New(client.Config{Store: db, Protocols: ext.Protocols(), Logger: silent, Tries: 1})
+	require.NoError(s.t, err)
+	return &follower{c}
+}
+
+// round brings a subscription in step, and proves that it is.
+func (f *follower) round(name string) error {
+	r, err := f.Sync(context.Background(), name)
+	if err == nil && !r.Proven {
+		err = errors.New(r.Unproven)
+	}
+	return err
+}
