@@ -59,7 +59,8 @@ func Serve(s *server.Server, named map[string]string) (*server.Part, error) {
 			return nil, fmt.Errorf("--partition %s=%s: this is the address of this server itself: give that of the other one",
 				name, named[name])
 		}
-		f.partitions = append(f.partitions, newPartition(f, name, u, filepath.Join(s.Store.Dir(), "partitions", name+".atom")))
+		kept := filepath.Join(s.Store.Dir(), "partitions", name+".atom")
+		f.partitions = append(f.partitions, newPartition(f, name, u, kept))
 	}
 	for _, p := range f.partitions {
 		s.Run(p.follow)

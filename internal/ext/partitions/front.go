@@ -134,8 +134,8 @@ const askingTakes = 5 * time.Second
 
 var errNotThere = errors.New("there is no such collection")
 
-// asked asks the partition for a collection, as a client with the tokens in a header. The error is errNotThere if it has
-// none of this name.
+// asked asks the partition for a collection, as a client with the tokens in a header. The error is errNotThere if it
+// has none of this name.
 func (p *partition) asked(ctx context.Context, tokens http.Header, name string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, p.overview()+"/"+name, nil)
 	if err != nil {

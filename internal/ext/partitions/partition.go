@@ -88,7 +88,8 @@ func (p *partition) follow(ctx context.Context) {
 // read reads the overview, and keeps it for the next start.
 func (p *partition) read(ctx context.Context) error {
 	var content bytes.Buffer
-	feed, a, err := fetch.Do(ctx, p.fetcher, fetch.Request{URL: p.overview(), Accept: "application/atom+xml", Max: maxOverview},
+	request := fetch.Request{URL: p.overview(), Accept: "application/atom+xml", Max: maxOverview}
+	feed, a, err := fetch.Do(ctx, p.fetcher, request,
 		func(a *fetch.Answer) (*feeds.Feed, error) {
 			content.Reset()
 			if _, err := content.ReadFrom(a.Body); err != nil {

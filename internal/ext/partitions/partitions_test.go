@@ -46,7 +46,9 @@ const reader = "a-reader-of-the-hidden-map"
 
 func newSite(t *testing.T) *site {
 	s := &site{t: t, dir: t.TempDir(), places: map[string]*place{}}
-	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.front.Load().ServeHTTP(w, r) }))
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.front.Load().ServeHTTP(w, r)
+	}))
 	t.Cleanup(public.Close)
 	s.URL = public.URL
 	for _, name := range []string{"a", "b"} {
