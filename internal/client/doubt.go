@@ -106,10 +106,13 @@ func (c *Client) doubted(loss follow.Loss, reason string) error {
 
 // confirms returns an error if a loaded state must not replace the held one. It must contain the believed reading. If
 // the source proves its states, it must not come from a cache, and must have the stated digest; otherwise its losses
-// are limited.
+// are limited. Without a doubt, it must not differ from a stated digest, unless a person asked for it.
 func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, believed *follow.Doubt) error {
-	if believed == nil || s.State == nil {
+	if p := s.Staging.Proof; s.State == nil || believed == nil && (r.Reason != "" || p == nil || !p.Differs) {
 		return nil
+	}
+	if believed == nil { // it was interrupted
+		return c.doubted(follow.LossDigest, notStated)
 	}
 	lost, err := c.Store.Losses(ctx, s.Name)
 	if err != nil {
@@ -118,6 +121,8 @@ func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, 
 	r.Removed = lost.Deleted
 	return c.contains(s, believed, &lost)
 }
+
+const notStated = "the newest snapshot and the feed are not the state whose digest the source states"
 
 func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *losses.Measure) error {
 	r, p := c.reading, s.Staging.Proof
@@ -130,9 +135,8 @@ func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *l
 			"the newest snapshot and the feed do not have what the feed had before: one of them may come from a cache")
 	case proves && !r.Asked:
 		return c.doubted(follow.LossStale, "a cache on the way answers in the server's place")
-	case proves && r.Head != "" && (p == nil || p.Differs):
-		return c.doubted(follow.LossDigest,
-			"the newest snapshot and the feed are not the state whose digest the source states")
+	case r.Head != "" && (proves && p == nil || p != nil && p.Differs && (proves || c.memory.Doubt == nil)):
+		return c.doubted(follow.LossDigest, notStated)
 	case proves && r.Head != "", c.confirm: // of an empty feed no digest proves anything
 		return nil
 	}

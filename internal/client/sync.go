@@ -174,7 +174,7 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 		}
 	}
 	if s.State == nil || s.Staging != nil {
-		return c.replace(ctx, s, r, nil, until)
+		return c.unmended(ctx, s, r, "what is held is not what the source states", c.replace(ctx, s, r, nil, until))
 	}
 	err := c.partialUpdate(ctx, s, r, until)
 	if err == nil {
@@ -210,17 +210,15 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 	if m := s.State.Mark; len(m.Handled) > 0 {
 		goesOn.Head, goesOn.HeadAt = follow.Key(m.Handled[0], m.Updated), m.Updated
 	}
-	reason := err.Error()
-	err = c.replaceBecause(ctx, s, r, reason, goesOn, until)
-	if d := c.memory.Doubt; !errors.As(err, new(*follow.DoubtError)) || d == nil || d.Loss != follow.LossDigest {
-		return err
-	}
-	return c.unmended(ctx, s, r, reason)
+	return c.unmended(ctx, s, r, err.Error(), c.replaceBecause(ctx, s, r, err.Error(), goesOn, until))
 }
 
-// unmended keeps a copy that a clean replacement would not repair either: the source may state wrong digests, or the
-// connection alters its documents.
-func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, reason string) error {
+// unmended keeps a copy that a clean replacement would not repair either, as its error says: the source may state wrong
+// digests, or the connection alters its documents.
+func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, reason string, err error) error {
+	if d, ok := errors.AsType[*follow.DoubtError](err); !ok || s.State == nil || d.Loss != follow.LossDigest {
+		return err
+	}
 	current, err := c.Subscription(ctx, s.Name)
 	if err != nil {
 		return err

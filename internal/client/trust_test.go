@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -376,6 +377,74 @@ func TestTextThatIsAlteredEverywhere(t *testing.T) {
 			}
 			assert.True(t, s.sync().Proven)
 			s.has(o, doc(topics(map[bool]int{true: 20, false: 21}[signed], "v2")...))
+		})
+	}
+}
+
+// A replacement that is not what the source states does not take the place of the copy, of which one topic is altered:
+// neither where a proxy removes the headers of the source, nor where an earlier round was interrupted.
+func TestReplacementThatIsAlteredDoesNotReplaceTheCopy(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ removed, interrupted bool }{
+		"headers":     {removed: true},
+		"interrupted": {interrupted: true},
+		"both":        {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(20, "v1")...))
+			altered, snapshots := false, 0
+			proxy := func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+				if isSnapshot(r) && altered {
+					snapshots++
+				}
+				if of.interrupted && snapshots == 1 && isRecent(r) {
+					snapshots++
+					w.WriteHeader(http.StatusNotFound)
+					return true
+				}
+				answer, body := record(real, r)
+				for header, values := range answer.Header() {
+					if !of.removed || header != "Tmshare-Checked" {
+						w.Header()[header] = values
+					}
+				}
+				text := string(body)
+				if altered && (isFragment(r) || isSnapshot(r) || isRecord(r) || strings.Contains(r.URL.Path, "/digest/topic")) {
+					text = strings.ReplaceAll(text, "Topic", "Topik")
+					w.Header().Del("Content-Length")
+				}
+				w.WriteHeader(answer.Code)
+				_, _ = io.WriteString(w, text)
+				return true
+			}
+			o.BreakWith(proxy)
+			s := inStep(t, o, singly)
+			s.mayDiffer = true
+			require.True(t, s.known("egov").State.Proof.Equal)
+			changed := topics(20, "v1")
+			changed[6] = topics(20, "v2")[6]
+			o.Put(doc(changed...))
+			altered = true
+			if of.interrupted {
+				_, err := s.Sync(t.Context(), "egov")
+				require.Error(t, err)
+				require.NotNil(t, s.known("egov").Staging)
+			}
+			kept := append([]string{}, changed...)
+			kept[6] = strings.ReplaceAll(kept[6], "Topic", "Topik")
+			for range 2 {
+				r := s.sync()
+				assert.False(t, r.CleanStart)
+				assert.True(t, r.Differs)
+				assert.Nil(t, s.known("egov").Staging)
+				s.has(o, doc(kept...))
+			}
+			altered = false
+			_, err := s.Replace(t.Context(), "egov")
+			require.NoError(t, err)
+			assert.True(t, s.sync().Proven)
+			s.has(o, doc(changed...))
 		})
 	}
 }
