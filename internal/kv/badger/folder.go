@@ -37,7 +37,7 @@ type Folder struct {
 	path      string         // that of place, inside
 	place     *durable.Place // locked, except where Badger locks
 	condition condition
-	session   uint64 // at random: all writes of this process in this folder have it
+	session   uint64 // at random: all writes of this process have it; 0 until one is recorded
 
 	writing   sync.Mutex  // of the record; it guards the fields below
 	record    *record     // nil: none, or not read
@@ -84,9 +84,8 @@ func flock(path string, shared bool) (*durable.Place, error) {
 // Lock locks the folder of a database, exclusively or shared with other readers. The error is [ErrLocked] if another
 // process has it, and also [ErrBeingRead] if all others only read. It retries for a moment, because the lock of a
 // killed process may be released only after its supervisor has started the next one.
-func Lock(path string, shared bool) (*Folder, error) {
-	f := &Folder{tight: map[string]bool{}, session: rand.Uint64()}
-	var err error
+func Lock(path string, shared bool) (_ *Folder, err error) {
+	f := &Folder{tight: map[string]bool{}}
 	for range 20 {
 		if f.place, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
 			break
@@ -193,7 +192,7 @@ func (f *Folder) prepare(node uuid.UUID) error {
 			return err
 		}
 	}
-	if f.record == nil {
+	if f.session = rand.Uint64(); f.record == nil {
 		return nil
 	}
 	return f.recordMoving(node)
