@@ -79,10 +79,17 @@ func (s *Server) overview(node *store.Listing, without, broken []string, others 
 		}
 	}
 	for i := range others {
-		feed.Entries = append(feed.Entries, others[i])
 		if others[i].Updated.After(feed.Updated) {
 			feed.Updated = others[i].Updated
 		}
+	}
+	if len(others) > 0 {
+		feed.Entries = append(feed.Entries, others...)
+		slices.SortFunc(feed.Entries, func(a, b feeds.Entry) int {
+			one, _ := a.Link("alternate")
+			other, _ := b.Link("alternate")
+			return strings.Compare(one.Href, other.Href)
+		})
 	}
 	return feed
 }

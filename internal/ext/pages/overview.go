@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -55,6 +57,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 		}
 		maps = append(maps, one)
 	}
+	slices.SortFunc(maps, func(a, b listed) int { return strings.Compare(a.URL, b.URL) })
 	made := &page{Title: Say(r, texts.Maps), Of: struct {
 		Maps         []listed
 		Links        []feeds.Link

@@ -91,7 +91,7 @@ func (f *front) elsewhere(r *http.Request) web.Handler {
 		return nil
 	}
 	for _, p := range f.partitions {
-		if has, _ := p.has(name); has {
+		if p.has(name) {
 			return f.pass(p, name)
 		}
 	}
@@ -113,6 +113,9 @@ func (f *front) unknown(r *http.Request, name string) web.Handler {
 	answers := make([]error, len(f.partitions))
 	var all sync.WaitGroup
 	for i, p := range f.partitions {
+		if answers[i] = p.unreachable(); p.stands() {
+			continue
+		}
 		all.Go(func() { answers[i] = p.asked(ctx, r.Header, name) })
 	}
 	all.Wait()
@@ -161,6 +164,9 @@ func (p *partition) asked(ctx context.Context, tokens http.Header, name string) 
 // the partition has the collection no more, the one that has it is asked.
 func (f *front) pass(p *partition, name string) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) (err error) {
+		if p.stands() {
+			return f.away(p, "this collection is there")
+		}
 		proxy := httputil.ReverseProxy{
 			Transport: p.fetcher.HTTP.Transport, FlushInterval: -1,
 			Rewrite: func(r *httputil.ProxyRequest) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -66,7 +67,7 @@ func (p *partition) limits() feeds.Limits { return feeds.Limits{MaxBytes: maxOve
 func (p *partition) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed, waited, err := true, true, error(nil)
-		if p.etag != "" {
+		if p.etag != "" && p.unreachable() == nil { // one that was away is asked at once whether it is back
 			changed, waited, err = follow.Wait(ctx, p.fetcher, p.overview(), p.etag)
 		}
 		if err == nil && changed {
@@ -150,11 +151,25 @@ func (p *partition) answers(err error) {
 	p.front.changed()
 }
 
-// has reports whether the partition has a collection of this name, as far as is known, and whether that is certain.
-func (p *partition) has(name string) (has, certain bool) {
+// unreachable returns why the partition cannot be read; nil if it can.
+func (p *partition) unreachable() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.names[name], p.known && p.away == nil
+	return p.away
+}
+
+// stands reports whether the server of the partition takes no connections, or does not answer. One that answers with an
+// error may still have what is asked for.
+func (p *partition) stands() bool {
+	failed, is := errors.AsType[*fetch.Error](p.unreachable())
+	return is && failed.Status == 0
+}
+
+// has reports whether the partition has a collection of this name, as far as is known.
+func (p *partition) has(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names[name]
 }
 
 // entries returns the entries of the collections for the overview of the front.

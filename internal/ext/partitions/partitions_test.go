@@ -40,6 +40,7 @@ type place struct {
 	*served.Node
 	socket *httptest.Server
 	away   atomic.Bool
+	hangs  atomic.Pointer[chan struct{}] // requests wait until it is closed
 }
 
 const reader = "a-reader-of-the-hidden-map"
@@ -60,6 +61,12 @@ func newSite(t *testing.T) *site {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", p.Address, r.In.Host
 		}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }}
 		p.socket = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if hangs := p.hangs.Load(); hangs != nil {
+				select {
+				case <-*hangs:
+				case <-r.Context().Done():
+				}
+			}
 			if p.away.Load() {
 				panic(http.ErrAbortHandler)
 			}
@@ -173,6 +180,27 @@ func TestCollectionsAreInSeveralStores(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, s.get("/topicmaps/unknown").StatusCode)
 	assert.Equal(t, http.StatusCreated, create())
 	s.shows(map[string]string{"here": "", "one": "", "two": "", "unknown": ""})
+}
+
+// A server that hangs holds up nobody who asks for other collections. Once it is known to hang, its own are refused at
+// once; and when it goes on, they are there.
+func TestAPartitionThatHangs(t *testing.T) {
+	testenv.OnlyWithAll(t, "a partition hangs for a minute")
+	s := newSite(t)
+	s.places["a"].Publish("one", served.Small())
+	s.places["b"].Publish("two", served.Small())
+	s.shows(map[string]string{"one": "", "two": ""})
+	hangs := make(chan struct{})
+	s.places["b"].hangs.Store(&hangs)
+	s.places["b"].socket.CloseClientConnections()
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps/one/fragments").StatusCode)
+	assert.Equal(t, http.StatusServiceUnavailable, s.get("/topicmaps/unknown").StatusCode)
+	s.shows(map[string]string{"one": "", "two": "not reachable"})
+	assert.Equal(t, http.StatusServiceUnavailable, s.get("/topicmaps/two").StatusCode)
+	s.places["b"].hangs.Store(nil)
+	close(hangs)
+	s.shows(map[string]string{"one": "", "two": ""})
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps/two").StatusCode)
 }
 
 // A request for the overview that waits is answered when a partition changes.
