@@ -1,0 +1,162 @@
+package bench_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// BenchmarkNodes measures how many answers, and changes, one second of processor time is enough for, with one, two and
+// three servers on one database. As long as that does not fall, and the database is not the limit, more processors
+// serve as much more. The time is that of the servers, and of those with the database.
+func BenchmarkNodes(b *testing.B) {
+	if !testenv.OnPostgreSQL() {
+		b.Skip("NOT CHECKED: several servers need a database: -engine postgres")
+	}
+	place, program := newPlace(b), build(b, "tmshare-server")
+	const topics, reads, posts = 200, 3000, 600
+	var nodes []*node
+	var writers []*writer
+	for i := range 12 {
+		if i == 0 {
+			nodes = append(nodes, runServer(b, program, place))
+		}
+		writers = append(writers, nodes[0].writer(fmt.Sprint("c", i), topics))
+	}
+	base := nodes[0].url
+	for range 2 {
+		nodes = append(nodes, runServer(b, program, place, "--base-url", base))
+	}
+	figures := map[string][]float64{}
+	for b.Loop() {
+		for _, count := range []int{1, 2, 3} {
+			some := nodes[:count]
+			each := func(n int, do func(at *node, c int)) (servers, all float64) {
+				own, whole := timeOf(b, some), timeOf(b, some)+timeOfDatabase(b)
+				var clients sync.WaitGroup
+				for c := range 12 {
+					clients.Go(func() {
+						for range n * count / 12 {
+							do(some[c%count], c) // writers of a collection keep to a server
+						}
+					})
+				}
+				clients.Wait()
+				now := timeOf(b, some)
+				return now - own, now + timeOfDatabase(b) - whole
+			}
+			read := func(at *node, c int) {
+				si := fmt.Sprintf("http://example.org/c%d/%d", c, rand.IntN(topics))
+				at.drain(fmt.Sprintf("%s/topicmaps/c%d/topics?si=%s", at.url, c, url.QueryEscape(si)), "gzip")
+			}
+			write := func(at *node, c int) {
+				w := *writers[c]
+				w.node = at
+				w.post()
+				writers[c].version = w.version
+			}
+			each(reads/4, read)
+			servers, all := each(reads, read)
+			figures["reads"] = append(figures["reads"], float64(reads*count)/servers)
+			figures["reads-with-database"] = append(figures["reads-with-database"], float64(reads*count)/all)
+			each(posts/4, write)
+			servers, all = each(posts, write)
+			figures["changes"] = append(figures["changes"], float64(posts*count)/servers)
+			figures["changes-with-database"] = append(figures["changes-with-database"], float64(posts*count)/all)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for what, f := range figures {
+		one, three := every(f, 0), every(f, 2)
+		b.ReportMetric(one, what+"/cpu-s-of-one")
+		b.ReportMetric(three, what+"/cpu-s-of-three")
+		ratio(b, three, one, what+"-of-one-server")
+	}
+}
+
+// every returns the mean of each third figure, from the one with an index.
+func every(figures []float64, from int) (mean float64) {
+	n := 0
+	for i := from; i < len(figures); i += 3 {
+		mean += figures[i]
+		n++
+	}
+	return mean / float64(n)
+}
+
+// BenchmarkPartitions measures the processor time of an answer that a server in front passes on, beside one of its own.
+func BenchmarkPartitions(b *testing.B) {
+	program := build(b, "tmshare-server")
+	dir := b.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(b, os.WriteFile(tokens, []byte("a-token-of-sixteen-or-more\n"), 0o600))
+	file := filepath.Join("..", "testdata", "xtm", "egov.xtm")
+	const public = "http://maps.example.org"
+	behind := runServer(b, program, filepath.Join(dir, "behind"), "--map", "there="+file, "--base-url", public, "--token-file", tokens)
+	front := runServer(b, program, filepath.Join(dir, "front"), "--map", "here="+file, "--base-url", public, "--token-file", tokens,
+		"--partition", "behind="+behind.url)
+	const reads = 3000
+	took := func(name string) float64 {
+		before := timeOf(b, []*node{front, behind})
+		for range reads {
+			front.drain(front.url+"/topicmaps/"+name+"/fragments", "gzip")
+		}
+		return (timeOf(b, []*node{front, behind}) - before) / reads * 1e6
+	}
+	var own, passed float64
+	for b.Loop() {
+		took("here")
+		own += took("here")
+		took("there")
+		passed += took("there")
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(own/float64(b.N), "cpu-µs/own")
+	b.ReportMetric(passed/float64(b.N), "cpu-µs/passed-on")
+	ratio(b, passed, own, "time-of-its-own")
+}
+
+// timeOf returns the processor time of the processes of servers, in seconds.
+func timeOf(b *testing.B, some []*node) (seconds float64) {
+	for _, n := range some {
+		seconds += timeOfProcess(b, strconv.Itoa(n.cmd.Process.Pid))
+	}
+	return seconds
+}
+
+// timeOfDatabase returns the processor time of all processes of PostgreSQL, in seconds.
+func timeOfDatabase(b *testing.B) (seconds float64) {
+	all, err := filepath.Glob("/proc/[0-9]*/comm")
+	require.NoError(b, err)
+	for _, file := range all {
+		if name, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(name)) == "postgres" {
+			seconds += timeOfProcess(b, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return seconds
+}
+
+// timeOfProcess returns the processor time of a process, with that of those that it has waited for; zero if it has ended.
+func timeOfProcess(b *testing.B, pid string) (seconds float64) {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	for _, field := range fields[11:15] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		require.NoError(b, err)
+		seconds += ticks / 100
+	}
+	return seconds
+}
