@@ -44,9 +44,9 @@ func BenchmarkNodes(b *testing.B) {
 			each := func(n int, do func(at *node, c int)) (servers, all float64) {
 				own, whole := timeOf(b, some), timeOf(b, some)+timeOfDatabase(b)
 				var clients sync.WaitGroup
-				for c := range 12 {
+				for c := range 4 * count {
 					clients.Go(func() {
-						for range n * count / 12 {
+						for range n / 4 {
 							do(some[c%count], c) // writers of a collection keep to a server
 						}
 					})
