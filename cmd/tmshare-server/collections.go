@@ -26,12 +26,12 @@ func collectionsCommand(a *extension.App) *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "collections",
-		Short: "List, show, change, rename or delete the collections of a running server",
+		Short: "List, show, change, rename, move or delete the collections of a running server",
 		Long:  `Without a further word it lists the collections.`,
 		Args:  cli.Args(cobra.NoArgs),
 	}
-	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), renameCollection(), forgetCollection(),
-		deleteCollection(), snapshotCommand(), gcCommand())
+	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), renameCollection(), moveCollection(),
+		forgetCollection(), deleteCollection(), snapshotCommand(), gcCommand())
 	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
 }
 

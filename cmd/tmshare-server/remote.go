@@ -58,7 +58,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 				return err
 			}
 		}
-		if r.server, err = reach(r.address, r.tokenFile, r.caCert); err != nil {
+		if r.server, err = reach("--server", r.address, r.tokenFile, r.caCert); err != nil {
 			return err
 		}
 		if r.timeout <= 0 {
@@ -106,7 +106,7 @@ func exitsOf(cmd *cobra.Command) []int {
 	switch cmd.Name() {
 	case "diff":
 		codes = append(codes, cli.Differs)
-	case "derive":
+	case "derive", "move":
 		codes = append(codes, cli.Conflict)
 	}
 	return codes
@@ -114,7 +114,10 @@ func exitsOf(cmd *cobra.Command) []int {
 
 // became returns advice about a request that a server did not answer.
 func became(cmd *cobra.Command, args []string) string {
-	if fl := cmd.Flags(); fl.Lookup("if-match") == nil && fl.Lookup("dry-run") == nil {
+	switch fl := cmd.Flags(); {
+	case cmd.Name() == "move":
+		return "run it again, which completes it, or with --cancel"
+	case fl.Lookup("if-match") == nil && fl.Lookup("dry-run") == nil:
 		return "nothing was changed"
 	}
 	return fmt.Sprintf("what the server had begun may have been done: \"tmshare-server log %s\" shows whether it was",
@@ -123,7 +126,7 @@ func became(cmd *cobra.Command, args []string) string {
 
 // reach returns a client for a server. tokenFile is "" if no token is sent. The client also trusts the authorities in
 // the file caCert; "": none.
-func reach(address, tokenFile, caCert string) (*admin.Client, error) {
+func reach(flag, address, tokenFile, caCert string) (*admin.Client, error) {
 	var token string
 	if tokenFile != "" {
 		tokens, _, err := readTokens(tokenFile)
@@ -134,7 +137,7 @@ func reach(address, tokenFile, caCert string) (*admin.Client, error) {
 	}
 	c, err := admin.New(address, token)
 	if err != nil {
-		return nil, cli.UsageError(fmt.Errorf("--server: %w", err))
+		return nil, cli.UsageError(fmt.Errorf("%s: %w", flag, err))
 	}
 	return c, c.Trust(caCert)
 }
@@ -145,7 +148,7 @@ func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
 		return nil
 	}
 	given := func(flag string) string { return cmd.Flags().Lookup(flag).Value.String() }
-	c, err := reach(given("server"), given("token-file"), given("ca-cert"))
+	c, err := reach("--server", given("server"), given("token-file"), given("ca-cert"))
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -341,10 +342,13 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 		}
 		return nil
 	})
-	if former, is := errors.AsType[*store.FormerError](err); is && former.To != "" {
-		s.Logger.Warn("the collection of --map was renamed: give --map with its name", "collection", former.To,
-			"from", c.Name)
-		w.Collection = former.To
+	if former, is := errors.AsType[*store.FormerError](err); is && former.Leads() {
+		what := "the collection of --map was renamed: give --map with its name"
+		if former.To == "" {
+			what = "the collection of --map was moved to another server: give --map there"
+		}
+		s.Logger.Warn(what, "collection", former.To, "from", c.Name)
+		w.Collection = cmp.Or(former.To, c.Name)
 		return false, nil
 	}
 	if err == nil || !errors.Is(err, store.ErrNotFound) {

@@ -128,6 +128,7 @@ func (r *Refusal) Outcome() int {
 	case slices.Contains(cli.AwayStatuses, r.Status):
 		return cli.Unreachable
 	case r.Status == http.StatusConflict, r.Status == http.StatusPreconditionFailed,
+		r.Status == http.StatusMisdirectedRequest,                 // the collection was moved to another server
 		r.Status == http.StatusPermanentRedirect && r.Title != "": // the collection was renamed; the server says so
 		return cli.Conflict
 	case r.ofDocument && (r.Status == http.StatusUnprocessableEntity || strings.Contains(r.Detail, formats.Unread)),

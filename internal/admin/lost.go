@@ -77,6 +77,8 @@ func (r *request) shownBy() string {
 		return `"tmshare-server collections"`
 	case r.method == http.MethodPut && r.body != nil && r.body.mediaType == settingsType:
 		return fmt.Sprintf(`"tmshare-server collections show %s"`, name)
+	case strings.HasPrefix(below, "move"):
+		return `"tmshare-server collections move", run again,`
 	case below == "snapshots", below == "gc":
 		return "the log of the server"
 	}

@@ -138,7 +138,7 @@ func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, e
 func (p *Publisher) current(ctx context.Context, pub *Publication) (c store.Collection, there bool, err error) {
 	now, err := p.Store.Latest(ctx, pub.Collection)
 	former, is := errors.AsType[*store.FormerError](err)
-	if errors.Is(err, store.ErrNotFound) && (!is || former.To == "") && pub.DryRun && pub.Missing != nil {
+	if errors.Is(err, store.ErrNotFound) && (!is || !former.Leads()) && pub.DryRun && pub.Missing != nil {
 		c, err = pub.Missing()
 		return c, false, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// authorized lets h answer requests that may write.
-func (s *Server) authorized(h web.Handler) web.Handler {
+// Authorized lets h answer requests that may write.
+func (s *Server) Authorized(h web.Handler) web.Handler {
 	return s.Guesses.Guard(func(w http.ResponseWriter, r *http.Request) error {
 		if len(s.Writers) > 0 {
 			if !s.Writers.Holds(r) {

@@ -38,6 +38,9 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.writeFeed(w, r, tag, document)
 }
 
+// BeingMoved is the condition of a collection that moves to another server, which may have it already.
+const BeingMoved = "being moved"
+
 // overview makes the Topic Maps Feed without the collections of some names, and with the entries of others that other
 // servers have. The files of some are broken.
 func (s *Server) overview(node *store.Listing, without, broken []string, others []feeds.Entry) *feeds.Feed {
@@ -63,6 +66,9 @@ func (s *Server) overview(node *store.Listing, without, broken []string, others 
 			if f := node.Followed(all[i].Name); f != nil && f.LastError != "" {
 				e.Condition, advice = "not in step", "its last round failed; \"tmshare-server doctor\" says why"
 			}
+		}
+		if all[i].Leaving != nil {
+			e.Condition, advice = BeingMoved, "it is not written meanwhile; \"collections move\" completes that, or ends it"
 		}
 		if e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice

@@ -269,6 +269,16 @@ func (s *Server) addTopicLinks(h http.Header, c *store.Collection, e *store.Entr
 // is closed.
 func (s *Server) Run(job func(context.Context)) (begun bool) { return s.keeper.Run(job) }
 
+// Changing calls a function of an extension that adds or removes a collection, and looks after that then.
+func (s *Server) Changing(ctx context.Context, name string, change func() error) error {
+	defer s.keeper.Changes.Begin(name)()
+	if err := change(); err != nil {
+		return err
+	}
+	s.keeper.Changed(&store.Collection{Name: name})
+	return s.keeper.SweepTasks(context.WithoutCancel(ctx))
+}
+
 // Waiting makes requests wait for a change of a document, if they prefer to.
 func (s *Server) Waiting(h web.Handler) web.Handler { return s.waiting.Handler(h) }
 

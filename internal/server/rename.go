@@ -60,14 +60,18 @@ func (s *Server) forgetFormer(w http.ResponseWriter, r *http.Request) error {
 }
 
 // explain is [problems.Explain]. It redirects a request for a renamed collection to the same path below its present
-// name (RFC 9110 §15.4.9, 308 Permanent Redirect).
+// name (RFC 9110 §15.4.9, 308 Permanent Redirect). That for one on another server, with the same base URL, has come to
+// the wrong one (§15.5.20, 421 Misdirected Request).
 func (s *Server) explain(r *http.Request, err error) (answer web.Described, serverFault bool) {
 	former, is := errors.AsType[*store.FormerError](err)
 	name := web.Var(r, "map")
 	if !is || former.Name != name {
 		return problems.Explain(r, err)
 	}
-	if former.To == "" {
+	switch {
+	case former.Moved != nil:
+		return web.Problemf(http.StatusMisdirectedRequest, "%s", former), false
+	case former.To == "":
 		return web.Problemf(http.StatusGone, "%s", former), false
 	}
 	moved := web.Problemf(http.StatusPermanentRedirect, "%s", former)

@@ -22,7 +22,7 @@ func (s *Server) routes() *web.Router {
 	}
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
-	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }
+	write := func(method, path string, h web.Handler) { r.Handle(path, s.Authorized(h), method) }
 
 	// A server without support for dry runs has no such addresses, and so changes nothing.
 	dryRunToo := func(method, path string, h web.Handler) {

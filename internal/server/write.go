@@ -49,7 +49,7 @@ func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
 		Missing: func() (store.Collection, error) { return s.missing(r) },
 	})
 	former, is := errors.AsType[*store.FormerError](err)
-	if errors.Is(err, store.ErrNotFound) && (!is || former.To == "") {
+	if errors.Is(err, store.ErrNotFound) && (!is || !former.Leads()) {
 		return web.Problemf(http.StatusNotFound,
 			"there is no collection %q; create it with its settings first: PUT {} as application/json", web.Var(r, "map"))
 	}

@@ -59,6 +59,8 @@ type (
 	Former     = collections.Former // the fate of a collection
 	// FormerError is the error for a name that no collection has any more.
 	FormerError = collections.FormerError
+	// LeavingError is the error for a change of a collection that moves to another server.
+	LeavingError = collections.LeavingError
 	// ReadOnlyError is the error for a collection that is not written here.
 	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.
@@ -137,12 +139,17 @@ func absent(t *txn.Tx, name, own string) error {
 			"%w: a subscription of this node has the name %q; choose another name for the collection, or end the subscription",
 			ErrNameTaken, name)
 	}
+	var arrival *collections.Arrival
 	if err == nil {
-		_, err = collections.Get(t, name)
+		if arrival, err = collections.ArrivalOf(t, name); err == nil {
+			_, err = collections.Read(t, name)
+		}
 	}
 	switch {
 	case err == nil:
 		return fmt.Errorf("%w: collection %q", ErrExists, name)
+	case arrival != nil:
+		return fmt.Errorf("%w: collection %q is being moved here from another server", ErrNameTaken, name)
 	case errors.Is(err, ErrNotFound):
 		if err = collections.Free(t, name, own); errors.Is(err, ErrNotFound) {
 			err = fmt.Errorf("%w: %w", ErrNameTaken, err)
@@ -416,9 +423,14 @@ func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []
 	if err != nil {
 		return err
 	}
-	err = db.deleteRows(ctx, c)
-	db.seen.Delete(name)
-	db.latest.Delete(name)
+	return db.removeDeleted(ctx, c)
+}
+
+// removeDeleted removes all of a collection that nothing names any more.
+func (db *DB) removeDeleted(ctx context.Context, c *Collection) error {
+	err := db.deleteRows(ctx, c)
+	db.seen.Delete(c.Name)
+	db.latest.Delete(c.Name)
 	db.snapshotFiles(c).RemoveAll(ctx) // a concurrent snapshot removes its own files
 	return err
 }

@@ -36,7 +36,7 @@ func (d *Dump) Version() Version { return d.tx.Version() }
 
 // SnapshotFiles returns the names of the files of all snapshots that are listed.
 func (d *Dump) SnapshotFiles() (names []string, err error) {
-	all, err := collections.All(d.tx)
+	all, err := collections.WithArriving(d.tx)
 	if err != nil {
 		return nil, err
 	}

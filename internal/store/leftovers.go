@@ -62,7 +62,7 @@ func namedIn(t *txn.Tx) (map[keys.Source]bool, error) {
 			named[staged.Log()] = true
 		}
 	}
-	all, err := collections.All(t)
+	all, err := collections.WithArriving(t)
 	for i := range all {
 		named[all[i].SourceKey()], named[all[i].Log()] = true, true
 	}

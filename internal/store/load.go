@@ -36,7 +36,7 @@ func (db *DB) makeIndexes(ctx context.Context) error {
 		if has, err = records.HasIndexes(t); has || err != nil {
 			return err
 		}
-		all, err := collections.All(t)
+		all, err := collections.WithArriving(t)
 		followed, unread := sources.All(t)
 		for i := range all {
 			ids = append(ids, all[i].SourceKey())
@@ -53,16 +53,25 @@ func (db *DB) makeIndexes(ctx context.Context) error {
 		db.log.Info("making the indexes of the records anew")
 	}
 	for _, id := range ids {
-		err := db.rows.Update(ctx, func(t *txn.Tx) error {
-			e, err := records.Expect(t, id, filepath.Join(db.Scratch(), "indexes"), db.sortMemory, func([]byte) {})
-			if err != nil {
-				return err
-			}
-			return errors.Join(e.RewriteIndexes(t), e.Close())
-		})
-		if err != nil {
-			return fmt.Errorf("making the indexes of the records anew: %w", err)
+		if err := db.makeIndexesOf(ctx, id); err != nil {
+			return err
 		}
 	}
 	return db.rows.Update(ctx, records.PutIndexes)
+}
+
+// makeIndexesOf makes the indexes of the records of a source again.
+func (db *DB) makeIndexesOf(ctx context.Context, id keys.Source) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+		file := filepath.Join(db.Scratch(), fmt.Sprint("indexes", id.Number))
+		e, err := records.Expect(t, id, file, db.sortMemory, func([]byte) {})
+		if err != nil {
+			return err
+		}
+		return errors.Join(e.RewriteIndexes(t), e.Close())
+	})
+	if err != nil {
+		err = fmt.Errorf("making the indexes of the records anew: %w", err)
+	}
+	return err
 }

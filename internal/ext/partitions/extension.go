@@ -41,10 +41,11 @@ func Extension() extension.Extension {
 	}
 }
 
-// Serve returns the part of a server in front of partitions, which have names and URLs; nil if there are none.
+// Serve returns the part of a server in front of partitions, which have names and URLs; which may be none. Without
+// any it moves collections alone.
 func Serve(s *server.Server, named map[string]string) (*server.Part, error) {
 	if len(named) == 0 {
-		return &server.Part{}, nil
+		return &server.Part{Forms: moveRoutes(s)}, nil
 	}
 	f := &front{Server: s, up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tmshare_partition_up", Help: "Whether the server of a partition answers.",
@@ -65,7 +66,8 @@ func Serve(s *server.Server, named map[string]string) (*server.Part, error) {
 	for _, p := range f.partitions {
 		s.Run(p.follow)
 	}
-	return &server.Part{Elsewhere: f.elsewhere, Entries: f.entries, Metrics: []prometheus.Collector{f.up}}, nil
+	return &server.Part{Elsewhere: f.elsewhere, Entries: f.entries, Forms: moveRoutes(s),
+		Metrics: []prometheus.Collector{f.up}}, nil
 }
 
 // transport passes bodies on as they come.

@@ -35,12 +35,20 @@ func (f *front) changed() {
 	f.ChangedElsewhere()
 }
 
-// entries returns the entries of the collections of all partitions. Of two with one name, the first counts.
+// entries returns the entries of the collections of all partitions. Of two with one name, that counts which stays.
 func (f *front) entries() (all []feeds.Entry, state string, err error) {
 	state = strconv.FormatInt(f.changes.Load(), 10)
 	names := maps.Clone(f.own(context.Background()))
 	if names == nil {
 		names = map[string]bool{}
+	}
+	var leave []feeds.Entry
+	add := func(e *feeds.Entry) {
+		self, _ := e.Link("alternate")
+		if name := path.Base(self.Href); !names[name] {
+			names[name] = true
+			all = append(all, *e)
+		}
 	}
 	for _, p := range f.partitions {
 		some, known := p.entries()
@@ -48,12 +56,15 @@ func (f *front) entries() (all []feeds.Entry, state string, err error) {
 			return nil, "", f.away(p, "which collections it has is not known yet")
 		}
 		for i := range some {
-			self, _ := some[i].Link("alternate")
-			if name := path.Base(self.Href); !names[name] {
-				names[name] = true
-				all = append(all, some[i])
+			if some[i].Condition == server.BeingMoved {
+				leave = append(leave, some[i])
+			} else {
+				add(&some[i])
 			}
 		}
+	}
+	for i := range leave { // where no other has it yet
+		add(&leave[i])
 	}
 	return all, state, nil
 }
@@ -90,10 +101,18 @@ func (f *front) elsewhere(r *http.Request) web.Handler {
 	if !is || store.ValidateName(name) != nil || f.own(r.Context())[name] {
 		return nil
 	}
+	var leaves *partition
 	for _, p := range f.partitions {
-		if p.has(name) {
+		has, stays := p.has(name)
+		if stays {
 			return f.pass(p, name)
 		}
+		if has {
+			leaves = p
+		}
+	}
+	if leaves != nil {
+		return f.pass(leaves, name)
 	}
 	return f.unknown(r, name)
 }
@@ -154,7 +173,7 @@ func (p *partition) asked(ctx context.Context, tokens http.Header, name string) 
 		return err
 	}
 	a.Body.Close()
-	if a.StatusCode == http.StatusNotFound {
+	if a.StatusCode == http.StatusNotFound || a.StatusCode == http.StatusMisdirectedRequest {
 		return errNotThere
 	}
 	return nil
@@ -167,6 +186,7 @@ func (f *front) pass(p *partition, name string) web.Handler {
 		if p.stands() {
 			return f.away(p, "this collection is there")
 		}
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 		proxy := httputil.ReverseProxy{
 			Transport: p.fetcher.HTTP.Transport, FlushInterval: -1,
 			Rewrite: func(r *httputil.ProxyRequest) {
@@ -181,8 +201,10 @@ func (f *front) pass(p *partition, name string) web.Handler {
 				r.Out.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
 			},
 			ModifyResponse: func(a *http.Response) error {
-				reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 				if reads && a.StatusCode == http.StatusNotFound && errors.Is(p.asked(r.Context(), r.Header, name), errNotThere) {
+					return errNotThere
+				}
+				if a.StatusCode == http.StatusMisdirectedRequest {
 					return errNotThere
 				}
 				for name := range a.Header {
@@ -192,7 +214,7 @@ func (f *front) pass(p *partition, name string) web.Handler {
 			},
 			ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, failed error) {
 				if errors.Is(failed, errNotThere) {
-					err = f.anew(w, r, name)
+					err = f.anew(w, r, name, reads)
 					return
 				}
 				if err = r.Context().Err(); err != nil {
@@ -207,8 +229,14 @@ func (f *front) pass(p *partition, name string) web.Handler {
 	}
 }
 
-// anew answers a request about a collection that is no longer where it was.
-func (f *front) anew(w http.ResponseWriter, r *http.Request, name string) error {
+// anew answers a request about a collection that is no longer where it was. What writes is to be sent again, since its
+// body is gone.
+func (f *front) anew(w http.ResponseWriter, r *http.Request, name string, reads bool) error {
+	if !reads {
+		p := web.Problemf(http.StatusServiceUnavailable, "%s was moved to another server a moment ago: send it again", name)
+		p.RetryAfter = time.Second
+		return p
+	}
 	if now := f.unknown(r, name); now != nil {
 		return now(w, r)
 	}

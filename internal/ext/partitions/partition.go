@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/server"
 )
 
 // partition is a server with other collections. Which they are is known from its overview, which is followed.
@@ -31,8 +32,8 @@ type partition struct {
 	fetcher *fetch.Fetcher
 
 	mu    sync.Mutex
-	known bool // which collections it has
-	names map[string]bool
+	known bool            // which collections it has
+	names map[string]bool // whether each is to stay: one that moves is listed by another server, too, in the end
 	all   []feeds.Entry
 	etag  string
 	away  error // why it cannot be read; nil: it can
@@ -119,7 +120,7 @@ func (p *partition) take(feed *feeds.Feed, etag string) {
 	for i := range feed.Entries {
 		self, _ := feed.Entries[i].Link("alternate")
 		for _, l := range append(feed.Entries[i].Find(feeds.RelFormer), self) {
-			names[path.Base(l.Href)] = true
+			names[path.Base(l.Href)] = feed.Entries[i].Condition != server.BeingMoved
 		}
 	}
 	p.mu.Lock()
@@ -165,11 +166,12 @@ func (p *partition) stands() bool {
 	return is && failed.Status == 0
 }
 
-// has reports whether the partition has a collection of this name, as far as is known.
-func (p *partition) has(name string) bool {
+// has reports whether the partition has a collection of this name, as far as is known, and whether that is to stay.
+func (p *partition) has(name string) (has, stays bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.names[name]
+	stays, has = p.names[name]
+	return has, stays
 }
 
 // entries returns the entries of the collections for the overview of the front.

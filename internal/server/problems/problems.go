@@ -128,7 +128,11 @@ func asProblem(err error) web.Described {
 	case errors.As(err, &tooBig):
 		return web.Problemf(http.StatusRequestEntityTooLarge, "the body is larger than the limit of %d bytes", tooBig.Limit)
 	case errors.As(err, &refuses):
-		return web.Problemf(refuses.HTTPStatus(), "%s", refuses)
+		p := web.Problemf(refuses.HTTPStatus(), "%s", refuses)
+		if p.Status == http.StatusServiceUnavailable {
+			p.RetryAfter = 5 * time.Second
+		}
+		return p
 	case errors.As(err, &unread):
 		return web.Problemf(http.StatusBadRequest, "%s", unread)
 	case errors.As(err, &syntax):

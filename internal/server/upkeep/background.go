@@ -145,7 +145,11 @@ func (k *Keeper) work() {
 		if !ok {
 			return
 		}
-		if err := k.keepUp(ctx, name, look); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+		err := k.keepUp(ctx, name, look)
+		if _, leaves := errors.AsType[*store.LeavingError](err); leaves || errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil && ctx.Err() == nil {
 			k.Logger.Error("a collection could not be looked after; it is tried again", "collection", name, "error", err)
 		}
 	}

@@ -44,6 +44,8 @@ type Collection struct {
 	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
 	Hidden bool   `json:",omitempty"` // it is not whole yet, and must not be read
 
+	Leaving *Leaving `json:",omitempty"` // nil: it does not move to another server
+
 	// DerivedFrom names the collections and subscriptions of this node that it merges; none: it is not derived.
 	DerivedFrom []string `json:",omitempty"`
 	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes
@@ -90,8 +92,18 @@ func (c *Collection) Digest(t *txn.Tx) (string, error) {
 	return d.String(), err
 }
 
-// Get returns the collection with a name. It returns txn.ErrNotFound, or a [*FormerError] for a former name.
+// Get returns the collection with a name. It returns txn.ErrNotFound, or a [*FormerError] for a former name, and in an
+// update a [*LeavingError] for a collection that moves.
 func Get(t *txn.Tx, name string) (*Collection, error) {
+	c, err := Read(t, name)
+	if err == nil && t.Changing() && c.Leaving != nil {
+		err = &LeavingError{name}
+	}
+	return c, err
+}
+
+// Read is Get, also in updates of a collection that moves.
+func Read(t *txn.Tx, name string) (*Collection, error) {
 	found, err := Find(t, name)
 	if err != nil {
 		return nil, err

@@ -28,8 +28,11 @@ func (e *ReadOnlyError) Error() string {
 			"the replica", e.Name, e.Origin)
 }
 
-// Writable returns a [*ReadOnlyError] where the collection is not written here.
+// Writable returns a [*ReadOnlyError] where the collection is not written here, or a [*LeavingError] where it moves.
 func (c *Collection) Writable() error {
+	if c.Leaving != nil {
+		return &LeavingError{c.Name}
+	}
 	if c.Replica != nil {
 		return &ReadOnlyError{Name: c.Name, Origin: c.Replica.Origin}
 	}

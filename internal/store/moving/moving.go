@@ -228,6 +228,9 @@ func (s *Sum) Add(r kv.Row) {
 	s.hash.Write(r.Value)
 }
 
+// String returns the number of rows and the digest.
+func (s *Sum) String() string { return fmt.Sprintf("%d %x", s.Rows, s.hash.Sum(nil)) }
+
 // Equal reports whether two digests are of the same rows.
 func (s *Sum) Equal(other *Sum) bool {
 	return s.Rows == other.Rows && bytes.Equal(s.hash.Sum(nil), other.hash.Sum(nil))
