@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -52,6 +55,9 @@ func BenchmarkManyCollections(b *testing.B) {
 	b.ReportMetric(big.known.Seconds()*1000, "ms/304")
 	b.ReportMetric(big.woken.Seconds()*1000, "ms/woken")
 	b.ReportMetric(100*big.idle, "%-idle")
+	if testenv.OnPostgreSQL() {
+		b.ReportMetric(100*big.database, "%-idle-of-database")
+	}
 	each := float64(few) / float64(many)
 	ratio(b, big.start.Seconds(), small.start.Seconds(), "start-of-100")
 	ratio(b, big.fresh.Seconds()*each, small.fresh.Seconds(), "collection-of-100")
@@ -78,10 +84,23 @@ func createMany(b *testing.B, place string, count int) {
 	require.NoError(b, db.Close())
 }
 
-// manyFigures are medians of the measurements, and a load of a processor.
+// databaseTime returns the processor time that the server of the database has used, if there is one.
+func databaseTime(b *testing.B) time.Duration {
+	if !testenv.OnPostgreSQL() {
+		return 0
+	}
+	lines, err := os.ReadFile(filepath.Join(pgserver.Shared(b).Dir(), "data", "postmaster.pid"))
+	require.NoError(b, err)
+	first, _, _ := strings.Cut(string(lines), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(b, err)
+	return processTime(b, pid)
+}
+
+// manyFigures are medians of the measurements, and loads of a processor.
 type manyFigures struct {
 	start, fresh, known, woken time.Duration
-	idle                       float64
+	idle, database             float64
 }
 
 func (f *manyFigures) measure(b *testing.B, program, place string, changes int, idle time.Duration) {
@@ -118,39 +137,34 @@ func (f *manyFigures) measure(b *testing.B, program, place string, changes int, 
 	}
 	var last []time.Duration
 	answered := n.waits(overview, ask(&last, http.StatusOK))
-	before := n.cpu()
+	before, database := processTime(b, n.cmd.Process.Pid), databaseTime(b)
 	time.Sleep(idle)
-	used := n.cpu() - before
+	used := processTime(b, n.cmd.Process.Pid) - before
+	database = databaseTime(b) - database
 	change(-1)
 	<-answered
 	f.start, f.fresh, f.known, f.woken = median(start), median(fresh), median(known), median(woken)
-	f.idle = used.Seconds() / idle.Seconds()
+	f.idle, f.database = used.Seconds()/idle.Seconds(), database.Seconds()/idle.Seconds()
 }
 
 // waits makes a follower with a tag wait for a change of a document. It returns a channel for the time of the answer.
 func (n *node) waits(at, tag string) (answered <-chan time.Time) {
 	c := make(chan time.Time, 1)
 	go func() {
-		n.do("GET", at, nil, http.StatusOK, "If-None-Match", tag, "Prefer", "wait=600")
-		c <- time.Now()
+		for {
+			switch status, _, _ := fetch(n.b, at, "If-None-Match", tag, "Prefer", "wait=600"); status {
+			case http.StatusNotModified: // the server has it wait for a minute at most
+				continue
+			default:
+				assert.Equal(n.b, http.StatusOK, status)
+				c <- time.Now()
+				return
+			}
+		}
 	}()
 	for waiting := []byte("\ntmshare_http_requests_waiting 1\n"); ; time.Sleep(time.Millisecond) {
 		if _, metrics := n.do("GET", n.url+"/metrics", nil, http.StatusOK); bytes.Contains(metrics, waiting) {
 			return c
 		}
 	}
-}
-
-// cpu returns the processor time of the program (proc(5), /proc/pid/stat; a tick is 10 ms).
-func (n *node) cpu() time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
-	require.NoError(n.b, err)
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var ticks int
-	for _, field := range fields[11:13] {
-		some, err := strconv.Atoi(field)
-		require.NoError(n.b, err)
-		ticks += some
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -42,7 +42,7 @@ func (f *Feed) EncodeWith(w io.Writer, entries iter.Seq2[Entry, error]) error {
 		n := 0
 		for e, err := range entries {
 			if err == nil {
-				err = e.validate(entryLabel(n, e.Title), true)
+				err = e.validateAs(n, true)
 			}
 			if n++; !yield(&e, err) {
 				return

@@ -2,6 +2,7 @@ package feeds
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,11 +53,19 @@ func (f *Feed) validate() error {
 	}
 	for i := range f.Entries {
 		e := &f.Entries[i]
-		if err := e.validate(entryLabel(i, e.Title), authored); err != nil {
+		if err := e.validateAs(i, authored); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// validateAs is validate for the entry of a feed at an index, which is in the error.
+func (e *Entry) validateAs(index int, authored bool) error {
+	if e.validate("", authored) == nil {
+		return nil
+	}
+	return e.validate(entryLabel(index, e.Title), authored)
 }
 
 // validate checks one entry; authored reports whether its feed has an author.
@@ -130,6 +139,9 @@ func checkMetadata(label, id, title string, updated time.Time, languages ...stri
 		return &InvalidError{label + "/updated", fmt.Sprintf("the year %d has not four digits", year)}
 	}
 	for _, tag := range languages {
+		if tag == "" {
+			continue
+		}
 		if known, _ := titles.ParseLanguage(tag); known != tag {
 			return &InvalidError{label + "/xml:lang", fmt.Sprintf("%q is no language tag in lower case", read.Clip(tag))}
 		}
@@ -142,7 +154,7 @@ func checkLinks(label string, links []Link) error {
 		return &InvalidError{label + "/link", fmt.Sprintf(format, args...)}
 	}
 	self := false
-	alternates := make(map[string]bool)
+	var alternates []string // their media types
 	for _, l := range links {
 		rel := canonicalRel(l.Rel)
 		if !isText(rel) || strings.ContainsAny(rel, whiteSpace) {
@@ -165,10 +177,10 @@ func checkLinks(label string, links []Link) error {
 			self = true
 		case "alternate":
 			mediaType := strings.ToLower(l.Type)
-			if alternates[mediaType] {
+			if slices.Contains(alternates, mediaType) {
 				return invalid("more than one of rel \"alternate\" and type %q (RFC 4287 §4.1.1, §4.1.2)", read.Clip(l.Type))
 			}
-			alternates[mediaType] = true
+			alternates = append(alternates, mediaType)
 		}
 	}
 	return nil

@@ -17,6 +17,9 @@ func IsChar(r rune) bool {
 // Uncarried returns the first character of a text that XML cannot have, [utf8.RuneError] for a byte that is no UTF-8.
 func Uncarried(text string) (bad rune, found bool) {
 	for i, r := range text {
+		if ' ' <= r && r < 0xD800 {
+			continue
+		}
 		if !IsChar(r) || r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD") {
 			return r, true
 		}
