@@ -58,7 +58,7 @@ type Engine interface {
 // version of no state.
 type Version struct {
 	Number uint64 // increases by one with each commit of any process
-	ID     uint64 // of the last commit, at random; 0 before the first one
+	ID     uint64 // grows with each commit by a random number, modulo 2^64; 0 before the first one
 	Era    uint64 // the value of the row at [EraKey] in the state
 }
 
@@ -153,7 +153,7 @@ type Writer interface {
 	// the writer is based on. Otherwise the commit depends on the whole state. It is called once, after all changes.
 	Narrow(base Reader, spaces []uint32) error
 	// Leads returns the version after the commit, unless that begins another era. It is zero if the changes are not
-	// committed as a whole. After Narrow it is known after the commit.
+	// committed as a whole. After Narrow it is known after the commit. What the ID grows by is known before.
 	Leads() Version
 	// Cancel drops the changes unless they are committed. Each writer is committed or cancelled, or both.
 	Cancel()

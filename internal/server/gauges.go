@@ -67,7 +67,8 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(sizes.Free))
 	}
-	all, err := c.Store.Collections(context.Background()) // collectors get no context
+	ctx := store.Once(context.Background()) // collectors get no context
+	all, err := c.Store.Collections(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(headDesc, err)
 	}
@@ -77,7 +78,7 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		if !c.Shown(name) {
 			continue
 		}
-		l, err := c.Store.Latest(context.Background(), name)
+		l, err := c.Store.Latest(ctx, name)
 		if err != nil {
 			out <- prometheus.NewInvalidMetric(snapshotsDesc, err)
 			continue

@@ -52,7 +52,7 @@ func (s *Server) overview(node *store.Listing, without, broken []string, others 
 		Author:   Author,
 		Updated:  time.Unix(0, 0), // for a server without any
 		Links:    []feeds.Link{AtomLink("self", s.URLs.Overview())},
-		Complete: true,
+		Complete: true, Entries: make([]feeds.Entry, 0, len(all)),
 	}
 	for i := range all {
 		e := s.collectionEntry(&all[i])
@@ -102,19 +102,22 @@ func (s *Server) overview(node *store.Listing, without, broken []string, others 
 
 func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Map(c)
-	summary := c.Summary
-	language, words := Languages(c)
-	if strings.TrimSpace(summary) == "" {
-		summary = strconv.Itoa(c.Topics) + " topics"
-	} else {
-		words = ""
-	}
+	summary, language, words := summaryOf(c, strconv.Itoa(c.Topics)+" topics")
 	return feeds.Entry{
 		ID: DerivedID(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
 		Language: language, SummaryLanguage: words,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
 			atomLinks(href, collectionFeedRels...)...),
 	}
+}
+
+// summaryOf returns the summary of a collection, or another text; the language of titles, and that of the text.
+func summaryOf(c *store.Collection, otherwise string) (summary, language, words string) {
+	language, words = Languages(c)
+	if strings.TrimSpace(c.Summary) != "" {
+		return c.Summary, language, ""
+	}
+	return otherwise, language, words
 }
 
 // entryOf is a handler that answers with an entry of such a document.
@@ -141,13 +144,7 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
-	subtitle := strings.TrimSpace(c.Summary)
-	language, words := Languages(c)
-	if subtitle == "" {
-		subtitle = "Feeds around the " + Title(c)
-	} else {
-		words = ""
-	}
+	subtitle, language, words := summaryOf(c, "Feeds around the "+Title(c))
 	return &feeds.Feed{
 		ID: DerivedID(c, "topicmap"), Title: Title(c), Subtitle: subtitle, Language: language, SubtitleLanguage: words,
 		Author: Author, Updated: c.Updated, Complete: true,

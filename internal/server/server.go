@@ -75,7 +75,8 @@ func New(c Config) (*Server, error) {
 		Config: c, dataFormats: dataFormats(c.Formats), URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) +
 			" " + c.BaseURL + c.Name,
 		Writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
-		waiting: waitingRequests{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
+		waiting: waitingRequests{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond,
+			closed: make(chan struct{})},
 		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 		smallUploads: make(chan struct{}, maxSmallUploads),
 	}

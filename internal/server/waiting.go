@@ -47,17 +47,10 @@ func (m *waitingRequests) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
-	case <-m.ended():
+	case <-m.closed:
 	default:
 		close(m.closed)
 	}
-}
-
-func (m *waitingRequests) ended() chan struct{} {
-	if m.closed == nil {
-		m.closed = make(chan struct{})
-	}
-	return m.closed
 }
 
 // enter begins to watch a collection before its state is read, so that no change is missed. It returns nil if too many
@@ -66,7 +59,7 @@ func (m *waitingRequests) enter(ctx context.Context, name string) (*watched, cha
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
-	case <-m.ended():
+	case <-m.closed:
 		return nil, nil
 	default:
 	}

@@ -373,7 +373,6 @@ func (db *DB) RenameCollection(ctx context.Context, name, to string,
 		return errors.Join(err, t.Delete(keys.Name(keys.TableCollection, name)), collections.Forget(t, to),
 			collections.Put(t, c))
 	})
-	db.seen.Delete(name)
 	db.latest.Delete(name)
 	return c, err
 }
@@ -429,7 +428,6 @@ func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []
 // removeDeleted removes all of a collection that nothing names any more.
 func (db *DB) removeDeleted(ctx context.Context, c *Collection) error {
 	err := db.deleteRows(ctx, c)
-	db.seen.Delete(c.Name)
 	db.latest.Delete(c.Name)
 	db.snapshotFiles(c).RemoveAll(ctx) // a concurrent snapshot removes its own files
 	return err

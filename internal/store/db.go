@@ -43,9 +43,9 @@ type DB struct {
 	now      func() time.Time
 	run      atomic.Uint32 // of the entries that it writes
 
-	seen   sync.Map // name → *decodedRow: collections as readers saw them last
 	latest sync.Map // name → *latestAt
 	lister inputs.Lister
+	keeps  sync.Mutex // held while latest changes
 
 	settings       []Setting
 	protocols      []string // nil: any

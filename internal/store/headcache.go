@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/inputs"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -70,12 +71,12 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	if err != nil {
 		return nil, at, err
 	}
-	turns := db.rows.Lineage().Turns
-	if known, ok := db.latest.Load(name); ok && known.(*latestAt).version.Same(version) {
-		if l := known.(*latestAt); l.Replica != nil {
-			at = l.checked
+	turns, known := db.rows.Lineage().Turns, db.latestAt(name, version)
+	if known != nil {
+		if known.Replica != nil {
+			at = known.checked
 		}
-		return known.(*latestAt).Latest, at, nil
+		return known.Latest, at, nil
 	}
 	l = &Latest{db: db}
 	err = db.View(ctx, name, func(v *View) (err error) {
@@ -89,7 +90,24 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	if err != nil {
 		return nil, checked, err
 	}
-	return db.remember(name, &latestAt{version, turns, checked, l}), checked, nil
+	return db.remember(&latestAt{version, turns, checked, l}).Latest, checked, nil
+}
+
+// latestAt returns the cached data of a collection if it is the same in the state with a version, else nil.
+func (db *DB) latestAt(name string, version Version) *latestAt {
+	cached, ok := db.latest.Load(name)
+	if !ok {
+		return nil
+	}
+	l := cached.(*latestAt)
+	if l.version.Same(version) {
+		return l
+	}
+	spaces := db.rows.Changed(l.version, version)
+	if spaces == nil || spaces[keys.Names] || spaces[l.Number] || spaces[l.SourceKey().Number] {
+		return nil
+	}
+	return db.remember(&latestAt{version, l.turns, l.checked, l.Latest})
 }
 
 // published caches a collection after a publication, so that it need not be read again. Its snapshots are unchanged.
@@ -98,42 +116,32 @@ func (db *DB) published(t *txn.Tx, c *Collection) {
 	if !ok || !before.(*latestAt).version.Same(t.Version()) {
 		return
 	}
-	row, err := json.Marshal(c)
-	if err != nil {
-		return // it is read
-	}
 	now := &Latest{Snapshots: before.(*latestAt).Snapshots, Openings: before.(*latestAt).Openings, db: db}
-	if json.Unmarshal(row, &now.Collection) == nil { // as its readers have it
-		db.remember(c.Name, &latestAt{version: t.Led(), turns: before.(*latestAt).turns, Latest: now})
+	row, err := json.Marshal(c)
+	if err == nil && json.Unmarshal(row, &now.Collection) == nil { // as its readers have it
+		db.remember(&latestAt{version: t.Led(), turns: before.(*latestAt).turns, Latest: now})
 	}
 }
 
-// remember caches the data of a state, unless a later one is cached, because reads are concurrent. It returns the
-// cached collection if it has the same content.
-func (db *DB) remember(name string, now *latestAt) *Latest {
-	for {
-		before, ok := db.latest.Load(name)
-		if ok {
-			known := before.(*latestAt)
-			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) &&
-				slices.Equal(now.Openings, known.Openings) {
-				now.Latest = known.Latest
-			}
-			if known.turns > now.turns || known.turns == now.turns && known.version.Number > now.version.Number {
-				return now.Latest
-			}
+// remember caches the data of a state, unless a later one is cached, because reads are concurrent. It returns the data,
+// with the cached collection if that has the same content.
+func (db *DB) remember(now *latestAt) *latestAt {
+	db.keeps.Lock()
+	defer db.keeps.Unlock()
+	if before, ok := db.latest.Load(now.Name); ok {
+		known := before.(*latestAt)
+		if now.Latest != known.Latest && reflect.DeepEqual(now.Collection, known.Collection) &&
+			reflect.DeepEqual(now.Snapshots, known.Snapshots) && slices.Equal(now.Openings, known.Openings) {
+			now.Latest = known.Latest
 		}
-		switch {
-		case now.version.Number == 0:
-			return now.Latest
-		case ok && db.latest.CompareAndSwap(name, before, now):
-			return now.Latest
-		case !ok:
-			if _, there := db.latest.LoadOrStore(name, now); !there {
-				return now.Latest
-			}
+		if known.turns > now.turns || known.turns == now.turns && known.version.Number > now.version.Number {
+			return now
 		}
 	}
+	if now.version.Number > 0 {
+		db.latest.Store(now.Name, now)
+	}
+	return now
 }
 
 // OpenSnapshot is [View.OpenSnapshot]. The file is of no use once ctx has ended.

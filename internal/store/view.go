@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,27 +118,12 @@ func (v *View) Openings() ([]Opening, error) {
 // Files returns the files of the node, as they were in the state where they are rows.
 func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }
 
-// decoded is getCollection for readers: it caches the decoded row, because reads are far more frequent than changes.
+// decoded is getCollection for readers: it reads nothing if [DB.Latest] has.
 func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
-	found, err := collections.Find(t, name)
-	if err != nil {
-		return nil, err
+	if known := db.latestAt(name, t.Version()); known != nil {
+		return new(known.Collection), nil
 	}
-	if last, ok := db.seen.Load(name); ok && bytes.Equal(last.(*decodedRow).row, found.Row) {
-		c := last.(*decodedRow).c
-		return &c, nil
-	}
-	c, err := collections.Decode(&found)
-	if err == nil {
-		db.seen.Store(name, &decodedRow{slices.Clone(found.Row), *c})
-	}
-	return c, err
-}
-
-// decodedRow is a collection as it was read last.
-type decodedRow struct {
-	row []byte
-	c   Collection
+	return collections.Get(t, name)
 }
 
 // DigestNode returns the node at a path of the tree of the state digest. The one at the empty path has the digest

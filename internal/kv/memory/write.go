@@ -93,6 +93,7 @@ func (w *writer) advance(s *state) error {
 			return kv.ErrConflict
 		}
 		w.leads.Number = s.version.Number + 1
+		w.leads.ID += s.version.ID - w.since.ID
 	}
 	s.version, s.spaces = w.leads, maps.Clone(s.spaces)
 	for space := range changes {

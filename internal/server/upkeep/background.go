@@ -99,7 +99,6 @@ func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 	most := min(len(all), atOnce)
 	if err == nil && look == ofAge {
 		most = len(all)
-		k.Changes.keep(all)
 		err = k.SweepTasks(ctx)
 	}
 	next := sort.Search(len(all), func(i int) bool { return all[i].Name > k.looked })

@@ -49,10 +49,14 @@ func (c *Changes) look(ctx context.Context, collection string) {
 	c.changed(collection)
 }
 
-// changed notes that a collection was changed.
+// changed notes that a collection was changed. Of one that is not in last, only a time before which it was last changed
+// is known, so the time returned for it is never too early.
 func (c *Changes) changed(collection string) {
 	c.any = c.now()
-	c.last[collection] = c.any
+	if c.last[collection] = c.any; c.seen[collection] == nil { // it is gone
+		delete(c.last, collection)
+		c.started = c.any
+	}
 }
 
 // lookAtAll notes whether any collection, or one of the inputs of derived ones, has changed since the last call.
@@ -115,26 +119,6 @@ func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
 		return time.Time{}
 	}
 	return last
-}
-
-// keep drops all collections except existing ones. Of a collection that is not in last, only a time before which it was
-// last changed is known, so the time returned for it is never too early.
-func (c *Changes) keep(all []store.Collection) {
-	there := make(map[string]bool, len(all))
-	for i := range all {
-		there[all[i].Name] = true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, t := range c.last {
-		if there[name] {
-			continue
-		}
-		delete(c.seen, name)
-		if delete(c.last, name); t.After(c.started) {
-			c.started = t
-		}
-	}
 }
 
 func secondIsOver(t, now time.Time) bool {

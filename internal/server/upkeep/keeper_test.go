@@ -332,11 +332,24 @@ func (none) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.
 func (none) Listing(context.Context) (*store.Listing, error)       { return nil, nil }
 func (none) Latest(context.Context, string) (*store.Latest, error) { return nil, store.ErrNotFound }
 
+// those has all collections but removed ones.
+type those struct {
+	none
+	latest *store.Latest
+}
+
+func (l those) Latest(_ context.Context, name string) (*store.Latest, error) {
+	if strings.HasPrefix(name, "gone") {
+		return nil, store.ErrNotFound
+	}
+	return l.latest, nil
+}
+
 // Removed collections are dropped, but not the time of their last change.
 func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	var c Changes
-	c.init(none{}, func() time.Time { return now })
+	c.init(those{latest: new(store.Latest)}, func() time.Time { return now })
 	change := func(name string) {
 		now = now.Add(10 * time.Second)
 		c.Begin(name)()
@@ -348,7 +361,6 @@ func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 	}
 	gone := now
 	end := c.Begin("new") // created, and not listed yet
-	c.keep([]store.Collection{{Name: "kept"}})
 	now = now.Add(time.Minute)
 	assert.Len(t, c.last, 1)
 	assert.False(t, c.Settled(t.Context(), "kept").Before(kept))

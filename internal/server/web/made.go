@@ -31,21 +31,16 @@ func (m *Made[State]) Get(state State, name string,
 			return "", nil, err
 		}
 		tag = Digest(b)
-		m.keep(state, name, tag, b)
+		m.mu.Lock()
+		if m.state == state {
+			if m.tags[name] = tag; m.first == nil {
+				m.first, m.name = b, name
+			}
+		}
+		m.mu.Unlock()
 	}
 	if b == nil {
 		return tag, encode, nil
 	}
 	return tag, func() ([]byte, error) { return b, nil }, nil
-}
-
-func (m *Made[State]) keep(state State, name, tag string, b []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.state != state {
-		return
-	}
-	if m.tags[name] = tag; m.first == nil {
-		m.first, m.name = b, name
-	}
 }

@@ -21,7 +21,7 @@ type Listing struct {
 	Subscriptions []sources.Subscription
 	Known
 
-	own, followed []kv.Row // in which they are: one that is as before is the same
+	own, followed []records.Named // in which they are: one that is as before is the same
 }
 
 // Except returns all collections but those with some names, which are in their order.
@@ -29,13 +29,10 @@ func (l *Listing) Except(names []string) []collections.Collection {
 	if len(names) == 0 {
 		return l.Collections
 	}
-	var some []collections.Collection
-	for i := range l.Collections {
-		if _, is := slices.BinarySearch(names, l.Collections[i].Name); !is {
-			some = append(some, l.Collections[i])
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(l.Collections), func(c collections.Collection) bool {
+		_, is := slices.BinarySearch(names, c.Name)
+		return is
+	})
 }
 
 // Followed returns the subscription with a name; nil if there is none.
@@ -53,34 +50,24 @@ func (l *Listing) Since(before *Listing) (names []string, others bool) {
 	if before == nil {
 		return nil, true
 	}
-	differing := func(was, now []kv.Row) (keys [][]byte) {
-		for len(was) > 0 || len(now) > 0 {
-			order := 0
-			switch {
-			case len(now) == 0:
-				order = -1
-			case len(was) == 0:
-				order = 1
-			default:
-				order = bytes.Compare(was[0].Key, now[0].Key)
+	differing := func(was, now []records.Named) (names []string) {
+		for _, n := range now {
+			for ; len(was) > 0 && was[0].Name < n.Name; was = was[1:] {
+				names = append(names, was[0].Name)
 			}
-			if order < 0 {
-				keys, was = append(keys, was[0].Key), was[1:]
-				continue
+			if len(was) == 0 || was[0].Name > n.Name || &was[0].Row[0] != &n.Row[0] {
+				names = append(names, n.Name)
 			}
-			if order > 0 || &was[0].Value[0] != &now[0].Value[0] {
-				keys = append(keys, now[0].Key)
-			}
-			if now = now[1:]; order == 0 {
+			if len(was) > 0 && was[0].Name == n.Name {
 				was = was[1:]
 			}
 		}
-		return keys
+		for _, gone := range was {
+			names = append(names, gone.Name)
+		}
+		return names
 	}
-	for _, key := range differing(before.own, l.own) {
-		names = append(names, string(key))
-	}
-	return names, len(differing(before.followed, l.followed)) > 0
+	return differing(before.own, l.own), len(differing(before.followed, l.followed)) > 0
 }
 
 // Lister reads listings. A row that is as it was the last time is not decoded again. It is safe for concurrent use.
@@ -106,11 +93,15 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 		return l.last, nil
 	}
 	err = db.View(ctx, func(t *txn.Tx) error {
-		own, err := l.own.read(t, keys.TableCollection, collections.Decode)
+		spaces := db.Changed(l.version, t.Version())
+		if l.last == nil || spaces[keys.Names] {
+			spaces = nil // any row may have changed
+		}
+		own, err := l.own.read(t, keys.TableCollection, spaces, collections.Decode)
 		if err != nil {
 			return err
 		}
-		followed, err := l.followed.read(t, keys.TableSubscription, sources.Decode)
+		followed, err := l.followed.read(t, keys.TableSubscription, spaces, sources.Decode)
 		if err != nil {
 			return err
 		}
@@ -129,24 +120,27 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 
 // tableRows are the rows of a table by name, sorted by name, which is their key, with their content.
 type tableRows[T any] struct {
-	rows []kv.Row
+	rows []records.Named
 	all  []T
 }
 
-// read reads the table again, and reports whether it is another than it was.
-func (l *tableRows[T]) read(t *txn.Tx, table byte, decode func(*records.Named) (*T, error)) (changed bool, err error) {
-	list, err := records.List(t, table)
+// read reads the table again, or its rows in some keyspaces, and reports whether it is another than it was.
+func (l *tableRows[T]) read(t *txn.Tx, table byte, spaces map[uint32]bool,
+	decode func(*records.Named) (*T, error)) (changed bool, err error) {
+	var list []records.Named
+	if spaces != nil {
+		list, err = records.ListAgain(t, table, l.rows, func(number uint32) bool { return spaces[number] })
+	} else {
+		list, err = records.List(t, table)
+	}
 	if err != nil {
 		return false, err
 	}
-	now := tableRows[T]{make([]kv.Row, 0, len(list)), make([]T, 0, len(list))}
-	was := 0
+	now := tableRows[T]{make([]records.Named, 0, len(list)), make([]T, 0, len(list))}
+	byName := func(r records.Named, name string) int { return strings.Compare(r.Name, name) }
 	for i := range list {
-		key := []byte(list[i].Name)
-		for was < len(l.rows) && bytes.Compare(l.rows[was].Key, key) < 0 {
-			was++
-		}
-		if was < len(l.rows) && bytes.Equal(l.rows[was].Key, key) && bytes.Equal(l.rows[was].Value, list[i].Row) {
+		was, is := slices.BinarySearchFunc(l.rows, list[i].Name, byName)
+		if is && bytes.Equal(l.rows[was].Row, list[i].Row) {
 			now.rows, now.all = append(now.rows, l.rows[was]), append(now.all, l.all[was])
 			continue
 		}
@@ -155,7 +149,7 @@ func (l *tableRows[T]) read(t *txn.Tx, table byte, decode func(*records.Named) (
 		if err != nil {
 			return false, err
 		}
-		now.rows, now.all = append(now.rows, kv.Row{Key: key, Value: bytes.Clone(list[i].Row)}), append(now.all, *one)
+		now.rows, now.all = append(now.rows, list[i]), append(now.all, *one)
 	}
 	if changed = changed || len(now.rows) != len(l.rows); changed {
 		*l = now

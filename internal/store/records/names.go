@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
@@ -27,44 +28,71 @@ type Named struct {
 // Find returns the data of a name in a table.
 func Find(t *txn.Tx, table byte, name string) (found Named, err error) {
 	leads, err := t.Get(keys.Name(table, name))
-	if leads == nil || err != nil {
-		return Named{}, err
+	if leads != nil && err == nil {
+		found, err = named(table, name, leads)
 	}
-	return read(t, table, name, leads)
-}
-
-func read(t *txn.Tx, table byte, name string, leads []byte) (found Named, err error) {
-	if len(leads) != 4 {
-		return found, corrupt(name, keys.Name(table, name), fragment.ErrCorrupt)
-	}
-	found = Named{Name: name, Number: binary.BigEndian.Uint32(leads)}
-	if found.Row, err = t.Get(keys.Own(found.Number).Key(table)); err == nil && found.Row == nil {
-		err = corrupt(name, keys.Name(table, name), fmt.Errorf("%w: it leads to nothing", fragment.ErrCorrupt))
+	if leads != nil && err == nil {
+		err = found.read(t, table)
 	}
 	return found, err
+}
+
+func named(table byte, name string, leads []byte) (Named, error) {
+	if len(leads) != 4 {
+		return Named{}, corrupt(name, keys.Name(table, name), fragment.ErrCorrupt)
+	}
+	return Named{Name: name, Number: binary.BigEndian.Uint32(leads)}, nil
+}
+
+func (n *Named) read(t *txn.Tx, table byte) (err error) {
+	if n.Row, err = t.Get(keys.Own(n.Number).Key(table)); err == nil && n.Row == nil {
+		err = corrupt(n.Name, keys.Name(table, n.Name), fmt.Errorf("%w: it leads to nothing", fragment.ErrCorrupt))
+	}
+	return err
 }
 
 func corrupt(name string, key []byte, err error) error {
 	return txn.Corrupt(fmt.Sprintf("name %q,", name), key, err)
 }
 
-// List returns all names in a table, sorted. It prefetches all rows, including those of the other table, because most
-// readers want both. The error has a line for each unreadable one.
+// List returns all names in a table, sorted. The error has a line for each unreadable one.
 func List(t *txn.Tx, table byte) (all []Named, err error) {
-	if t.Distant() {
-		if err := expectNamed(t); err != nil {
-			return nil, err
-		}
-	}
 	for r, failed := range t.Scan(keys.Once(table), nil) {
 		if failed != nil {
 			return nil, failed
 		}
-		found, failed := read(t, table, string(keys.Rest(r.Key)), r.Value)
+		found, failed := named(table, string(keys.Rest(r.Key)), r.Value)
 		if failed == nil {
 			all = append(all, found)
 		}
 		err = errors.Join(err, failed)
+	}
+	all, failed := ListAgain(t, table, all, func(uint32) bool { return true })
+	return all, errors.Join(err, failed)
+}
+
+// ListAgain is List where no name has changed since another list, and rows only of some numbers.
+func ListAgain(t *txn.Tx, table byte, before []Named, changed func(number uint32) bool) (all []Named, err error) {
+	all = make([]Named, 0, len(before))
+	for some := range slices.Chunk(before, txn.AtOnce) {
+		var expected [][]byte
+		for i := range some {
+			if t.Distant() && changed(some[i].Number) {
+				expected = append(expected, keys.Own(some[i].Number).Key(table))
+			}
+		}
+		if err := t.Expect(expected, nil); err != nil {
+			return nil, err
+		}
+		for _, n := range some {
+			if changed(n.Number) {
+				if failed := n.read(t, table); failed != nil {
+					err = errors.Join(err, failed)
+					continue
+				}
+			}
+			all = append(all, n)
+		}
 	}
 	return all, err
 }
@@ -80,26 +108,6 @@ func ListAs[T any](t *txn.Tx, table byte, decode func(*Named) (*T, error)) (all 
 		err = errors.Join(err, failed)
 	}
 	return all, err
-}
-
-// expectNamed prefetches all names, and then all rows to which they lead.
-func expectNamed(t *txn.Tx) error {
-	tables := []byte{keys.TableCollection, keys.TableSubscription}
-	if err := t.Expect(nil, [][]byte{keys.Once(tables[0]), keys.Once(tables[1])}); err != nil {
-		return err
-	}
-	var expected [][]byte
-	for _, table := range tables {
-		for r, err := range t.Scan(keys.Once(table), nil) {
-			if err != nil {
-				return err
-			}
-			if len(r.Value) == 4 {
-				expected = append(expected, keys.Own(binary.BigEndian.Uint32(r.Value)).Key(table))
-			}
-		}
-	}
-	return t.Expect(expected, nil)
 }
 
 // Decode decodes the row of a name into v. named returns the name that v then has.

@@ -24,8 +24,8 @@ type DB struct {
 	// Stumbled, if not nil, is called when a view meets damage. It must be set before the first view.
 	Stumbled func()
 
-	// Guard, if not nil, decides whether a state may be read or changed, unless it allowed the same version last. Its
-	// error is that of the view or update. It must be set before the first of them.
+	// Guard, if not nil, decides whether a state may be read or changed, unless it allowed one before that differs by
+	// commits of this process. Its error is that of the view or update. It must be set before the first of them.
 	Guard   func(*Tx) error
 	allowed atomic.Pointer[kv.Version]
 
@@ -38,6 +38,7 @@ type DB struct {
 
 	awaited awaited
 	lineage lineage
+	steps   steps
 
 	stopped context.Context // ends with Close, for background work
 	stop    context.CancelFunc
@@ -102,14 +103,14 @@ func (db *DB) guard(t *Tx) error {
 		return nil
 	}
 	version := t.Version()
-	if allowed := db.allowed.Load(); allowed != nil && version.Same(*allowed) {
-		return nil
+	// commits of this process do not affect the permission
+	if allowed := db.allowed.Load(); allowed == nil || db.Changed(*allowed, version) == nil {
+		if err := db.Guard(t); err != nil {
+			return err
+		}
 	}
-	err := db.Guard(t)
-	if err == nil {
-		db.allowed.Store(&version)
-	}
-	return err
+	db.allowed.Store(&version)
+	return nil
 }
 
 func (db *DB) end(t *Tx) {
@@ -150,6 +151,7 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 				return err
 			}
 			defer t.commit.Cancel()
+			grows := t.commit.Leads().ID - t.Version().ID
 			defer func() { r.ended(t, err) }()
 			if err := f(t); err != nil {
 				return err
@@ -160,10 +162,8 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 					return err
 				}
 			}
-			allowed := db.allowed.Load()
-			// commits of this process do not affect the permission
-			if err = t.end(); t.led.Number != 0 && allowed != nil && t.Version().Same(*allowed) {
-				db.allowed.CompareAndSwap(allowed, &t.led)
+			if err = t.end(); t.led.Number != 0 {
+				db.steps.add(step{grows, t.writes})
 			}
 			return err
 		})

@@ -225,6 +225,7 @@ func (t *Tx) PutUnread(key, value []byte) error {
 		return nil
 	}
 	t.unread++
+	t.writes[kv.SpaceOf(key)] = true
 	if t.observer != nil {
 		t.changed = append(t.changed, row{Key: key, Value: value})
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -199,4 +200,28 @@ func (m *measured) ask(e *kvtest.Asked, url string, most int) string {
 	assert.LessOrEqual(m.b, int(n), most, url)
 	assert.Positive(m.b, n, url)
 	return string(document)
+}
+
+// How many questions the list of all collections asks after a commit of the process, and the metrics, does not depend on
+// how many there are. Only what has changed is read again.
+func TestQuestionsOfManyCollections(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{20, 400} {
+		e := &kvtest.Asked{Engine: memory.New()}
+		m := measure(t, store.Options{Engine: e}, 1)
+		for i := range count {
+			_, err := m.db.CreateCollection(t.Context(), store.Collection{Name: fmt.Sprint("c", i), SP: fmt.Sprint("http://example.org/", i)}, &merge.Memory{}, nil)
+			require.NoError(t, err)
+		}
+		for round := range 4 {
+			_, err := m.db.ChangeSettings(t.Context(), "c7", func(s *store.Settings) error { s.Title += "x"; return nil })
+			require.NoError(t, err)
+			most := 9
+			if round == 0 { // nothing was read yet
+				most = 10 * count
+			}
+			m.ask(e, m.http.URL+"/topicmaps", most)
+			m.ask(e, m.http.URL+"/metrics", most)
+		}
+	}
 }
