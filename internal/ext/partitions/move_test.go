@@ -49,11 +49,14 @@ type end struct {
 	options store.Options
 	start   func()
 	address string
+	serving sync.RWMutex // held by requests; a restart waits for them
 	mu      sync.Mutex
 	fault   func(w http.ResponseWriter, r *http.Request, real http.Handler) bool
 }
 
 func (e *end) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.serving.RLock()
+	defer e.serving.RUnlock()
 	e.mu.Lock()
 	node, fault := e.Node, e.fault
 	e.mu.Unlock()
@@ -68,8 +71,10 @@ func (e *end) breakWith(fault func(w http.ResponseWriter, r *http.Request, real 
 	e.fault = fault
 }
 
-// again starts the server again on its store, as after a crash between two commits.
+// again starts the server again on its store, as after a crash between two commits: it waits for what is under way.
 func (e *end) again() {
+	e.serving.Lock()
+	defer e.serving.Unlock()
 	e.Stop()
 	e.start()
 }
@@ -437,7 +442,7 @@ func TestAMoveIsInterrupted(t *testing.T) {
 					e.again() // removes what is left of an interrupted load
 					checkWhole(t, e)
 				}
-				testenv.Eventually(t, func() bool { return len(leftRows(t, p.ends[1-at])) == 0 }, "the rows that were left are removed")
+				assert.Empty(t, leftRows(t, p.ends[1-at]))
 				require.NoError(t, p.move(at, 1-at), "it can be moved afterwards")
 			})
 		}
