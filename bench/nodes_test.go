@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -42,7 +40,7 @@ func BenchmarkNodes(b *testing.B) {
 		for _, count := range []int{1, 2, 3} {
 			some := nodes[:count]
 			each := func(n int, do func(at *node, c int)) (servers, all float64) {
-				own, whole := timeOf(b, some), timeOf(b, some)+timeOfDatabase(b)
+				own, database := timeOf(b, some...), databaseTime(b)
 				var clients sync.WaitGroup
 				for c := range 4 * count {
 					clients.Go(func() {
@@ -52,8 +50,8 @@ func BenchmarkNodes(b *testing.B) {
 					})
 				}
 				clients.Wait()
-				now := timeOf(b, some)
-				return now - own, now + timeOfDatabase(b) - whole
+				servers = timeOf(b, some...) - own
+				return servers, servers + (databaseTime(b) - database).Seconds()
 			}
 			read := func(at *node, c int) {
 				si := fmt.Sprintf("http://example.org/c%d/%d", c, rand.IntN(topics))
@@ -107,11 +105,11 @@ func BenchmarkPartitions(b *testing.B) {
 		"--partition", "behind="+behind.url)
 	const reads = 3000
 	took := func(name string) float64 {
-		before := timeOf(b, []*node{front, behind})
+		before := timeOf(b, front, behind)
 		for range reads {
 			front.drain(front.url+"/topicmaps/"+name+"/fragments", "gzip")
 		}
-		return (timeOf(b, []*node{front, behind}) - before) / reads * 1e6
+		return (timeOf(b, front, behind) - before) / reads * 1e6
 	}
 	var own, passed float64
 	for b.Loop() {
@@ -127,36 +125,9 @@ func BenchmarkPartitions(b *testing.B) {
 }
 
 // timeOf returns the processor time of the processes of servers, in seconds.
-func timeOf(b *testing.B, some []*node) (seconds float64) {
+func timeOf(b *testing.B, some ...*node) (seconds float64) {
 	for _, n := range some {
-		seconds += timeOfProcess(b, strconv.Itoa(n.cmd.Process.Pid))
-	}
-	return seconds
-}
-
-// timeOfDatabase returns the processor time of all processes of PostgreSQL, in seconds.
-func timeOfDatabase(b *testing.B) (seconds float64) {
-	all, err := filepath.Glob("/proc/[0-9]*/comm")
-	require.NoError(b, err)
-	for _, file := range all {
-		if name, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(name)) == "postgres" {
-			seconds += timeOfProcess(b, filepath.Base(filepath.Dir(file)))
-		}
-	}
-	return seconds
-}
-
-// timeOfProcess returns the processor time of a process, with that of those that it has waited for; zero if it has ended.
-func timeOfProcess(b *testing.B, pid string) (seconds float64) {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	for _, field := range fields[11:15] {
-		ticks, err := strconv.ParseFloat(field, 64)
-		require.NoError(b, err)
-		seconds += ticks / 100
+		seconds += processTime(b, n.cmd.Process.Pid).Seconds()
 	}
 	return seconds
 }
