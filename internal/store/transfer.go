@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -345,7 +346,7 @@ func (db *DB) copyRows(ctx context.Context, c *Collection, rows iter.Seq2[Row, e
 // TakeFile begins a file of a collection that arrives.
 func (db *DB) TakeFile(ctx context.Context, c *Collection, name string) (files.Writer, error) {
 	for _, prefix := range areasOf(c) {
-		if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+		if rest, is := strings.CutPrefix(name, prefix); is && rest != "" {
 			return db.files.Create(ctx, name)
 		}
 	}

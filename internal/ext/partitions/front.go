@@ -97,7 +97,8 @@ func (f *front) own(ctx context.Context) map[string]bool {
 // answered here, but only if that is certain: a server that is away may have it.
 func (f *front) elsewhere(r *http.Request) web.Handler {
 	rest, is := strings.CutPrefix(r.URL.Path, "/topicmaps/")
-	name := rest[:endOfName(rest)]
+	name, _, _ := strings.Cut(rest, "/")
+	name, _, _ = strings.Cut(name, ".")
 	if !is || store.ValidateName(name) != nil || f.own(r.Context())[name] {
 		return nil
 	}
@@ -115,14 +116,6 @@ func (f *front) elsewhere(r *http.Request) web.Handler {
 		return f.pass(leaves, name)
 	}
 	return f.unknown(r, name)
-}
-
-// endOfName returns where the name of a collection ends in a path that begins with it.
-func endOfName(path string) int {
-	if i := strings.IndexAny(path, "/."); i >= 0 {
-		return i
-	}
-	return len(path)
 }
 
 // unknown asks all partitions for a collection that none of them lists: it is new, or its readers need a token.

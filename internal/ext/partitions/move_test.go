@@ -727,7 +727,7 @@ func (w *mortalWriter) Commit() error { return w.engine.change(w.Writer.Commit) 
 // is lost, and the command that is run again completes the move.
 func TestAServerDiesDuringAMove(t *testing.T) {
 	if testenv.OnPostgreSQL() || testenv.OnBadger() {
-		t.Skip("with an engine of its own")
+		t.Skip("NOT RUN: the test has an engine of its own, and runs without -engine")
 	}
 	const never = 1 << 40
 	for at := range 2 {

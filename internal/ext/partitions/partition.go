@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -67,7 +66,8 @@ func (p *partition) limits() feeds.Limits { return feeds.Limits{MaxBytes: maxOve
 // follow keeps what is known of the partition in step with it until ctx ends.
 func (p *partition) follow(ctx context.Context) {
 	for ctx.Err() == nil {
-		changed, waited, err := true, true, error(nil)
+		changed, waited := true, true
+		var err error
 		if p.etag != "" && p.unreachable() == nil { // one that was away is asked at once whether it is back
 			changed, waited, err = follow.Wait(ctx, p.fetcher, p.overview(), p.etag)
 		}
@@ -142,8 +142,7 @@ func (p *partition) answers(err error) {
 	p.front.up.WithLabelValues(p.name).Set(up)
 	switch {
 	case err != nil && before == nil:
-		p.front.Logger.Log(context.Background(), slog.LevelError, "a partition cannot be read; its collections are away",
-			"partition", p.name, "error", err)
+		p.front.Logger.Error("a partition cannot be read; its collections are away", "partition", p.name, "error", err)
 	case err == nil && before != nil:
 		p.front.Logger.Info("a partition can be read again", "partition", p.name)
 	default:
