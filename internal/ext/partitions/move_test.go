@@ -25,6 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/server"
@@ -177,10 +178,19 @@ func (p *pair) published() {
 	}
 }
 
-// rows returns all rows of a collection without its number, and without those of the indexes, with the files.
+// rows returns all rows of a collection without its number, and without those of the indexes, with the files. It waits
+// until the background has noted all changes.
 func rows(t *testing.T, e *end) map[string]string {
 	all := map[string]string{}
 	db := e.Store.(*store.DB)
+	testenv.Eventually(t, func() (noted bool) {
+		require.NoError(t, db.View(t.Context(), "m", func(v *store.View) error {
+			c, err := resources.ChangesOf(v)
+			noted = c == nil || c.Noted.Commit == v.Head
+			return err
+		}))
+		return noted
+	})
 	l, err := db.Latest(t.Context(), "m")
 	require.NoError(t, err)
 	require.NoError(t, db.Dump(t.Context(), func(d *store.Dump) error {
