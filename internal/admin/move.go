@@ -145,10 +145,12 @@ func CancelMove(ctx context.Context, from *Client, reach func(address string) (*
 	if err != nil {
 		return nil, err
 	}
-	if source.Epoch == nil {
+	switch {
+	case source.Moved != nil && source.Epoch == nil:
+		return nil, conflict("%s was moved from %s to another server already: move it back from there", name, from.addr)
+	case source.Epoch == nil:
 		return nil, fmt.Errorf("%s has no collection %q", from.addr, name)
-	}
-	if source.Leaving == nil {
+	case source.Leaving == nil:
 		return moved, nil
 	}
 	to, err := reach(source.Leaving.To)

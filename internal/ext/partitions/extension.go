@@ -4,6 +4,7 @@
 package partitions
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -18,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Extension returns it, with the flag --partition.
@@ -38,7 +41,30 @@ func Extension() extension.Extension {
 			}
 			return Serve(s, named)
 		},
+		Dependents: unfinished,
 	}
+}
+
+// movesFor is the time after which a move is reported as one that was interrupted.
+const movesFor = 10 * time.Minute
+
+// unfinished returns the moves under way. They depend on the node, as a collection may be moved again while it moves.
+func unfinished(ctx context.Context, db *store.DB) (all []store.Dependent, err error) {
+	listed, err := db.Collections(ctx)
+	for _, c := range listed {
+		if c.Leaving == nil {
+			continue
+		}
+		since := "since " + c.Leaving.At.Format(time.RFC3339)
+		d := store.Dependent{Name: "move of " + c.Name + " to " + c.Leaving.To, State: "under way " + since}
+		if time.Since(c.Leaving.At) > movesFor {
+			move := fmt.Sprintf(`"tmshare-server collections move %s`, c.Name)
+			d.Wrong = "not complete, and the collection is not written " + since
+			d.Advice = fmt.Sprintf(`%s --to %s" completes it, %s --cancel" ends it`, move, c.Leaving.To, move)
+		}
+		all = append(all, d)
+	}
+	return all, err
 }
 
 // Serve returns the part of a server in front of partitions, which have names and URLs; which may be none. Without

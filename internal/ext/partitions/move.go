@@ -3,7 +3,6 @@ package partitions
 import (
 	"bufio"
 	"context"
-	"iter"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -19,28 +18,14 @@ import (
 // mover answers the requests of "tmshare-server collections move", at the source and at the target.
 type mover struct {
 	*server.Server
-	store moves
-}
-
-// moves is the part of a store that moves collections.
-type moves interface {
-	StandingOf(ctx context.Context, name string) (*store.Standing, error)
-	DepartCollection(ctx context.Context, name, to string) (*store.Collection, error)
-	KeepCollection(ctx context.Context, name string, move uuid.UUID, lost bool) (*store.Collection, error)
-	LeaveCollection(ctx context.Context, name string, move uuid.UUID) (*store.Collection, error)
-	RemoveLeft(ctx context.Context, name string, move uuid.UUID) error
-	ReadDeparture(ctx context.Context, name string, move uuid.UUID, f func(*store.Departure) error) error
-	Arrive(ctx context.Context, a store.Arrival, rows iter.Seq2[store.Row, error], rest func() (string, error)) error
-	TakeFile(ctx context.Context, c *store.Collection, name string) (files.Writer, error)
-	Admit(ctx context.Context, name string, move, epoch uuid.UUID) error
-	DropArrival(ctx context.Context, name string, move uuid.UUID) error
+	store *store.DB
 }
 
 const movePath = "/topicmaps/{map:[^./]+}/move"
 
 // moveRoutes adds the addresses for moving collections between stores. They are for those who may write.
 func moveRoutes(s *server.Server) func(handle func(path string, h web.Handler, methods ...string)) {
-	db, ok := s.Store.(moves)
+	db, ok := s.Store.(*store.DB)
 	m := mover{s, db}
 	return func(handle func(path string, h web.Handler, methods ...string)) {
 		if !ok {

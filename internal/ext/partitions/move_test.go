@@ -25,6 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/partitions"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
@@ -457,6 +458,35 @@ func TestAMoveIsInterrupted(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A move that was interrupted is reported, with the commands that complete or end it, and one that is new is not wrong.
+func TestAnUnfinishedMoveIsReported(t *testing.T) {
+	p := newPair(t)
+	p.published()
+	reported := func() []store.Dependent {
+		all, err := partitions.Extension().Dependents(t.Context(), p.ends[0].Store.(*store.DB))
+		require.NoError(t, err)
+		return all
+	}
+	assert.Empty(t, reported())
+	p.ends[1].interrupt("PUT", "/move/rows", false)
+	require.Error(t, p.move(0, 1))
+	require.Len(t, reported(), 1)
+	assert.Empty(t, reported()[0].Wrong)
+	require.NoError(t, p.cancel())
+	assert.Empty(t, reported())
+
+	p.ends[0].options.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	p.ends[0].again()
+	require.Error(t, p.move(0, 1))
+	require.Len(t, reported(), 1)
+	assert.Contains(t, reported()[0].Wrong, "not complete")
+	assert.Contains(t, reported()[0].Advice, "collections move m --to "+p.ends[1].address)
+	p.ends[1].breakWith(nil)
+	require.NoError(t, p.move(0, 1))
+	assert.Empty(t, reported())
+	require.ErrorContains(t, p.cancel(), "was moved from")
 }
 
 // What the target has lost after the source has left it goes on at the source.
