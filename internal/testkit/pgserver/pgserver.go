@@ -31,7 +31,8 @@ func (s *Server) Copy(t testing.TB, from pg.Options) pg.Options {
 	t.Helper()
 	to := s.Store(t)
 	s.SQL(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
-		INSERT INTO %[2]s.tm_spaces SELECT * FROM %[1]s.tm_spaces; COMMIT`, from.Schema, to.Schema))
+		INSERT INTO %[2]s.tm_spaces SELECT * FROM %[1]s.tm_spaces;
+		INSERT INTO %[2]s.tm_versions SELECT * FROM %[1]s.tm_versions; COMMIT`, from.Schema, to.Schema))
 	return to
 }
 

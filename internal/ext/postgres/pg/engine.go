@@ -78,6 +78,7 @@ func (e *Engine) Writable(ctx context.Context) error {
 		var batch pgx.Batch
 		for _, statement := range []string{
 			"UPDATE tm_spaces SET id = id WHERE false", "INSERT INTO tm_spaces SELECT * FROM tm_spaces WHERE false",
+			"UPDATE tm_versions SET id = id WHERE false", "INSERT INTO tm_versions SELECT * FROM tm_versions WHERE false",
 			"DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
 			"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false",
 			"DELETE FROM tm_rows WHERE false",
@@ -131,7 +132,7 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 }
 
 // askVersion is the query of the version with the era in the rows.
-var askVersion = "SELECT " + versionColumns + ", " + eraColumn + " FROM tm_spaces"
+var askVersion = "SELECT " + versionColumns + ", " + eraColumn + " FROM tm_versions"
 
 const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(id), 0), 18446744073709551616)::text"
 

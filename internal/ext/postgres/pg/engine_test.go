@@ -1,12 +1,16 @@
 package pg_test
 
 import (
+	"encoding/binary"
+	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -35,4 +39,31 @@ func TestCloseWaitsForStatesThatEnd(t *testing.T) {
 		assert.Zero(t, stats.Readers.Used)
 		assert.Zero(t, stats.Readers.Open)
 	}
+}
+
+// The version is the sum of few rows, however many keyspaces there are, and counts each commit, also of many at a time.
+func TestTheVersionIsTheSumOfFewRows(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Shared(t)
+	o := s.Store(t)
+	e := pgserver.Open(t, o)
+	before, err := e.Version(t.Context())
+	require.NoError(t, err)
+	const writers, each = 8, 25
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			for space := uint32(i); space < writers*each; space += writers {
+				assert.NoError(t, kvtest.Update(t.Context(), e, func(r kv.Reader, w kv.Writer) error {
+					return errors.Join(w.Put(binary.BigEndian.AppendUint32(nil, space), []byte("1")), w.Narrow(r, []uint32{space}))
+				}))
+			}
+		})
+	}
+	all.Wait()
+	after, err := e.Version(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, writers*each, after.Number-before.Number)
+	assert.NotEqual(t, before.ID, after.ID)
+	assert.Equal(t, "64\n", s.SQL(t, "SELECT count(*) FROM "+o.Schema+".tm_versions"))
 }

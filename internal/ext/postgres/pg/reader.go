@@ -32,7 +32,7 @@ const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
 
 var askState = "SELECT " + versionColumns +
 	", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn +
-	", 'hex') FROM tm_spaces"
+	", 'hex') FROM tm_versions"
 
 // Snapshot implements [kv.Engine].
 func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {

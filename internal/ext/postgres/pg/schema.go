@@ -12,22 +12,23 @@ import (
 )
 
 // layout is the number of the layout of the tables that this program reads and writes.
-const layout = 3
+const layout = 4
 
 // The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
 //
-// Each keyspace in which something was committed has a row in tm_spaces, which each commit to it changes: the sum of
-// all ids grows by a random number, modulo 2^64, and that of all commits by one. These sums are the version of the
-// state.
+// Each keyspace in which something was committed has a row in tm_spaces, whose id grows by a random number with each
+// commit to it, modulo 2^64. A commit also counts itself in one row of tm_versions, of which there are few: the sums of
+// their numbers and of their ids are the version of the state. So reading it takes as long with many keyspaces.
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea
 		NOT NULL, PRIMARY KEY (head, hash))`,
 	`CREATE TABLE IF NOT EXISTS tm_commits (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
-	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint
+	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint PRIMARY KEY, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
+	`CREATE TABLE IF NOT EXISTS tm_versions (part int
 		PRIMARY KEY, commits bigint NOT NULL, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, layout int NOT NULL)`,
-	`INSERT INTO tm_state (one, layout) VALUES (1, 3) ON CONFLICT (one) DO NOTHING`,
+	`INSERT INTO tm_state (one, layout) VALUES (1, 4) ON CONFLICT (one) DO NOTHING`,
 }
 
 // Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the

@@ -24,7 +24,7 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
 	o := s.Store(t)
-	o.AnswerTimeout = 300 * time.Millisecond
+	o.AnswerTimeout = 1500 * time.Millisecond
 	e := pgserver.Open(t, o)
 	write := func() error {
 		return kvtest.Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error { return w.Put([]byte("a"), []byte("1")) })
@@ -56,7 +56,7 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	inTime("a row", func() error { _, err := r.Get([]byte("a")); return err })
 	thaw()
 	r.Close()
-	still := lock("tm_state, tm_spaces")
+	still := lock("tm_state, tm_spaces, tm_versions")
 	inTime("the version", func() error { _, err := e.Version(t.Context()); return err })
 	inTime("a state", func() error { _, err := e.Snapshot(t.Context()); return err })
 	inTime("an update", write)

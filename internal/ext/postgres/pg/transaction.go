@@ -36,10 +36,10 @@ type transaction struct {
 
 // conditions are the preconditions of a commit: the state of the rows of keyspaces when it was prepared.
 type conditions struct {
-	spaces, commits []int64
-	ids             []string
-	changes         []bool  // rows change in the keyspace
-	missing         []int64 // keyspaces without a row
+	spaces  []int64
+	ids     []string
+	changes []bool  // rows change in the keyspace
+	missing []int64 // keyspaces without a row
 }
 
 // locks iterates over the keyspaces to lock, sorted, so that two commits cannot deadlock. Consecutive keyspaces that
@@ -101,16 +101,16 @@ func (t *transaction) Narrow(base kv.Reader, spaces []uint32) error {
 	return reading.ask(func(ctx context.Context, conn *pgx.Conn) error {
 		var c conditions
 		rows, err := conn.Query(ctx,
-			`SELECT space, s.space IS NOT NULL, coalesce(s.commits, 0), coalesce(s.id, 0)::text FROM unnest($1::bigint[])
+			`SELECT space, s.space IS NOT NULL, coalesce(s.id, 0)::text FROM unnest($1::bigint[])
 				AS n (space) LEFT JOIN tm_spaces AS s USING (space) ORDER BY space`, asked)
 		if err != nil {
 			return err
 		}
-		var space, commits int64
+		var space int64
 		var there bool
 		var id string
-		_, err = pgx.ForEachRow(rows, []any{&space, &there, &commits, &id}, func() error {
-			c.spaces, c.commits, c.ids = append(c.spaces, space), append(c.commits, commits), append(c.ids, id)
+		_, err = pgx.ForEachRow(rows, []any{&space, &there, &id}, func() error {
+			c.spaces, c.ids = append(c.spaces, space), append(c.ids, id)
 			if !there {
 				c.missing = append(c.missing, space)
 			}
@@ -152,25 +152,27 @@ const (
 	// All other commits have to wait, so that the version can be compared.
 	lockAll   = "LOCK TABLE tm_spaces IN EXCLUSIVE MODE"
 	unchanged = noteCommit + "(SELECT (" + versionColumns +
-		") = ($2::bigint, $3::text) FROM tm_spaces) THEN $1::bigint END"
+		") = ($2::bigint, $3::text) FROM tm_versions) THEN $1::bigint END"
 
 	// Keyspaces without a row get one, so that it can be locked.
-	addMissing = "INSERT INTO tm_spaces (space, commits, id) SELECT space, 0, 0 FROM unnest($1::bigint[]) AS n (space) " +
+	addMissing = "INSERT INTO tm_spaces (space, id) SELECT space, 0 FROM unnest($1::bigint[]) AS n (space) " +
 		"ORDER BY space ON CONFLICT DO NOTHING"
 	lockSome = "SELECT space FROM tm_spaces AS s JOIN unnest($1::bigint[]) AS n (space) USING (space) ORDER " +
 		"BY space FOR "
 	lockRead   = lockSome + "SHARE OF s"
 	lockWrite  = lockSome + "UPDATE OF s"
 	asTheyWere = noteCommit + `(SELECT count(*) = cardinality($2::bigint[]) FROM tm_spaces AS s
-		JOIN unnest($2::bigint[], $3::bigint[], $4::numeric[]) AS n (space, commits, id)
-		USING (space) WHERE s.commits = n.commits AND s.id = n.id) THEN $1::bigint END`
+		JOIN unnest($2::bigint[], $3::numeric[]) AS n (space, id)
+		USING (space) WHERE s.id = n.id) THEN $1::bigint END`
 
 	// It updates the rows of the changed keyspaces in the order of their numbers.
-	advance = `INSERT INTO tm_spaces AS s (space, commits, id) SELECT space, commits, id
-		FROM unnest($1::bigint[], $2::bigint[], $3::numeric[]) AS n (space, commits, id) ORDER BY space
-		ON CONFLICT (space) DO UPDATE SET commits = s.commits + excluded.commits, id = mod(s.id + excluded.id,
-			18446744073709551616)`
-	askLeads = "SELECT " + versionColumns + " FROM tm_spaces"
+	advance = `INSERT INTO tm_spaces AS s (space, id) SELECT space, $2::numeric FROM unnest($1::bigint[]) AS n (space)
+		ORDER BY space ON CONFLICT (space) DO UPDATE SET id = mod(s.id + excluded.id, 18446744073709551616)`
+
+	// It counts the commit. It comes last, so others wait for this row no longer than a commit takes.
+	count = `INSERT INTO tm_versions AS v (part, commits, id) VALUES ($1, 1, $2::numeric)
+		ON CONFLICT (part) DO UPDATE SET commits = v.commits + 1, id = mod(v.id + excluded.id, 18446744073709551616)`
+	askLeads = "SELECT " + versionColumns + " FROM tm_versions"
 
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
@@ -295,11 +297,12 @@ func (t *transaction) commit() error {
 		release(t.conn)
 		t.conn = nil
 	}()
-	leads := t.queueVersion(&batch)
+	t.queueConditions(&batch)
 	if rand.IntN(forgetEvery) == 0 {
 		batch.Queue(forget)
 	}
 	t.queue(&batch)
+	leads := t.queueVersion(&batch)
 	batch.Queue("COMMIT")
 	warned(t.conn) // drop earlier notices
 	// From here on the commit must not be cancelled, because the caller must know its outcome.
@@ -320,28 +323,37 @@ func (t *transaction) commit() error {
 	}
 }
 
-// queueVersion queues the comparison of the preconditions and the update of the version. It returns the place for the
-// new version, which is set when the batch is done.
-func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
-	leads := t.leads
+// queueConditions queues the comparison of the preconditions, and the changes of the keyspaces.
+func (t *transaction) queueConditions(batch *pgx.Batch) {
 	if t.base == nil {
 		batch.Queue(lockAll)
 		batch.Queue(unchanged, t.id, int64(t.since.Number), strconv.FormatUint(t.since.ID, 10))
 	} else {
 		t.base.lock(batch)
-		batch.Queue(asTheyWere, t.id, t.base.spaces, t.base.commits, t.base.ids)
+		batch.Queue(asTheyWere, t.id, t.base.spaces, t.base.ids)
 	}
-	var spaces, commits []int64
-	var ids []string
-	grows, left := rand.Uint64(), t.leads.ID-t.since.ID // all ids together grow by the latter
+	batch.Queue(advance, t.changed(), strconv.FormatUint(rand.Uint64(), 10))
+}
+
+// changed returns the keyspaces in which rows change, sorted; [noSpace] if there are none.
+func (t *transaction) changed() (all []int64) {
 	for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
-		spaces, commits, ids = append(spaces, int64(space)), append(commits, 0), append(ids, strconv.FormatUint(grows, 10))
+		all = append(all, int64(space))
 	}
-	if len(spaces) == 0 { // only the version changes
-		spaces, commits, ids = []int64{noSpace}, []int64{0}, []string{""}
+	if len(all) == 0 {
+		return []int64{noSpace}
 	}
-	commits[0], ids[0] = 1, strconv.FormatUint(left-grows*uint64(len(spaces)-1), 10)
-	batch.Queue(advance, spaces, commits, ids)
+	return all
+}
+
+// parts is the number of rows of which the version is the sum. Commits of the same one wait for each other.
+const parts = 64
+
+// queueVersion queues the update of the version. It returns the place for the new one, which is set when the batch is
+// done.
+func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
+	leads := t.leads
+	batch.Queue(count, int(uint64(t.changed()[0])%parts), strconv.FormatUint(t.leads.ID-t.since.ID, 10))
 	if t.base != nil {
 		batch.Queue(askLeads).QueryRow(func(row pgx.Row) error {
 			var id string
@@ -396,10 +408,7 @@ func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 	defer release(conn)
 	warned(conn) // drop earlier notices
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		spaces := []int64{noSpace}
-		for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
-			spaces = append(spaces, int64(space))
-		}
+		spaces := slices.Compact(append([]int64{noSpace}, t.changed()...))
 		for _, statement := range []string{addMissing, lockWrite} {
 			if _, err := tx.Exec(ctx, statement, spaces); err != nil {
 				return err
