@@ -121,27 +121,39 @@ func wrk(b *testing.B, pid int, url string, headers ...string) load {
 	return load{number(requestsPerSecond), number(requestsInAll) / took.Seconds()}
 }
 
-// processTime returns the processor time that a process and its children have used.
+// processTime returns the processor time that a process and its children have used, those that have ended included.
 func processTime(b *testing.B, pid int) time.Duration {
+	for {
+		if d, err := timeNow(b, pid); err == nil {
+			return d
+		} else if _, gone := os.Stat(fmt.Sprintf("/proc/%d", pid)); gone != nil {
+			require.NoError(b, err)
+		} // a child has ended meanwhile
+	}
+}
+
+func timeNow(b *testing.B, pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(b, err)
+	if err != nil {
+		return 0, err
+	}
 	_, rest, _ := strings.Cut(string(stat), ") ") // the name of the program may be anything
 	fields := strings.Fields(rest)
 	ticks := 0
-	for _, f := range fields[11:13] { // utime and stime, in hundredths of a second
+	for _, f := range fields[11:15] { // utime, stime, and those of ended children, in hundredths of a second
 		n, err := strconv.Atoi(f)
 		require.NoError(b, err)
 		ticks += n
 	}
 	d := time.Duration(ticks) * 10 * time.Millisecond
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	require.NoError(b, err)
 	for _, child := range strings.Fields(string(children)) {
-		n, err := strconv.Atoi(child)
-		require.NoError(b, err)
-		d += processTime(b, n)
+		n, failed := strconv.Atoi(child)
+		require.NoError(b, failed)
+		childs, failed := timeNow(b, n)
+		d, err = d+childs, errors.Join(err, failed)
 	}
-	return d
+	return d, err
 }
 
 // fetch returns the status, the headers and the body of an answer.

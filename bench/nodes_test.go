@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,42 +17,49 @@ import (
 
 // BenchmarkNodes measures how many answers, and changes, one second of processor time is enough for, with one, two and
 // three servers on one database. As long as that does not fall, and the database is not the limit, more processors
-// serve as much more. The time is that of the servers, and of those with the database.
+// serve as much more. The time is that of the servers, and of those with the database. Each server gets the same load
+// at a steady pace, which leaves processors idle: all of them share this machine, and a process that waits for a
+// processor takes more time of it.
 func BenchmarkNodes(b *testing.B) {
 	if !testenv.OnPostgreSQL() {
 		b.Skip("NOT CHECKED: several servers need a database: -engine postgres")
 	}
 	place, program := newPlace(b), build(b, "tmshare-server")
-	const topics, reads, posts = 200, 3000, 600
+	const topics, most, clients, seconds = 200, 3, 4, 8 // clients and seconds are those of each server
+	const reads, posts = 40, 8                          // a second, of each client
 	var nodes []*node
 	var writers []*writer
-	for i := range 12 {
+	for i := range most * clients {
 		if i == 0 {
 			nodes = append(nodes, runServer(b, program, place))
 		}
 		writers = append(writers, nodes[0].writer(fmt.Sprint("c", i), topics))
 	}
 	base := nodes[0].url
-	for range 2 {
+	for range most - 1 {
 		nodes = append(nodes, runServer(b, program, place, "--base-url", base))
 	}
 	figures := map[string][]float64{}
 	for b.Loop() {
 		for _, count := range []int{1, 2, 3} {
 			some := nodes[:count]
-			each := func(n int, do func(at *node, c int)) (servers, all float64) {
+			each := func(pace, seconds int, do func(at *node, c int)) (servers, all float64) {
 				own, database := timeOf(b, some...), databaseTime(b)
-				var clients sync.WaitGroup
-				for c := range 4 * count {
-					clients.Go(func() {
-						for range n / 4 {
+				var group sync.WaitGroup
+				for c := range clients * count {
+					group.Go(func() {
+						due := time.NewTicker(time.Second / time.Duration(pace))
+						defer due.Stop()
+						for range pace * seconds {
+							<-due.C
 							do(some[c%count], c) // writers of a collection keep to a server
 						}
 					})
 				}
-				clients.Wait()
+				group.Wait()
 				servers = timeOf(b, some...) - own
-				return servers, servers + (databaseTime(b) - database).Seconds()
+				done := float64(clients * count * pace * seconds)
+				return done / servers, done / (servers + (databaseTime(b) - database).Seconds())
 			}
 			read := func(at *node, c int) {
 				si := fmt.Sprintf("http://example.org/c%d/%d", c, rand.IntN(topics))
@@ -63,14 +71,14 @@ func BenchmarkNodes(b *testing.B) {
 				w.post()
 				writers[c].version = w.version
 			}
-			each(reads/4, read)
-			servers, all := each(reads, read)
-			figures["reads"] = append(figures["reads"], float64(reads*count)/servers)
-			figures["reads-with-database"] = append(figures["reads-with-database"], float64(reads*count)/all)
-			each(posts/4, write)
-			servers, all = each(posts, write)
-			figures["changes"] = append(figures["changes"], float64(posts*count)/servers)
-			figures["changes-with-database"] = append(figures["changes-with-database"], float64(posts*count)/all)
+			measure := func(what string, pace int, do func(at *node, c int)) {
+				each(pace, 1, do)
+				servers, all := each(pace, seconds, do)
+				figures[what] = append(figures[what], servers)
+				figures[what+"-with-database"] = append(figures[what+"-with-database"], all)
+			}
+			measure("reads", reads, read)
+			measure("changes", posts, write)
 		}
 	}
 	b.ReportMetric(0, "ns/op")
