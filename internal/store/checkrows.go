@@ -140,6 +140,10 @@ func (c *checker) records(where, remedy string, id keys.Source, stated string, t
 			unreadable := func(what string, key []byte) {
 				tell.lost(remedy, "the record of %s %.80q cannot be read", what, keys.Rest(key))
 			}
+			var err error
+			if t.Indexes, err = records.Current(t); err != nil { // opening for writing makes the others again
+				return err
+			}
 			expected, err := records.Expect(t, id, file, c.db.sortMemory, func(key []byte) { unreadable("the topic", key) })
 			if err != nil {
 				return err

@@ -32,8 +32,9 @@ func (db *DB) loader() records.Loader {
 func (db *DB) makeIndexes(ctx context.Context) error {
 	var ids []keys.Source
 	has := true
-	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		if has, err = records.HasIndexes(t); has || err != nil {
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
+		current, err := records.Current(t)
+		if has = len(current) == len(t.Indexes); has || err != nil {
 			return err
 		}
 		all, err := collections.WithArriving(t)

@@ -49,10 +49,12 @@ func Kept(t *txn.Tx) (rules map[string]string, err error) {
 	return rules, err
 }
 
-// HasIndexes reports whether all indexes of this program agree with the records, and were made by its rules.
-func HasIndexes(t *txn.Tx) (bool, error) {
+// Current returns the indexes of this program that agree with the records, and were made by its rules.
+func Current(t *txn.Tx) ([]txn.Index, error) {
 	kept, err := Kept(t)
-	return !slices.ContainsFunc(t.Indexes, func(index txn.Index) bool { return kept[index.Name] != index.Rules }), err
+	return slices.DeleteFunc(slices.Clone(t.Indexes), func(index txn.Index) bool {
+		return kept[index.Name] != index.Rules
+	}), err
 }
 
 // PutIndexes records that the indexes of this program match the records.
