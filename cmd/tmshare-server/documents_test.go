@@ -223,7 +223,7 @@ func TestReadmeIsShort(t *testing.T) {
 }
 
 // mostWordsOfDocuments is the maximum number of words of the documents, without the reference that is made of the
-// helps. The lines of tables, and strings without letters and digits, are not counted.
+// helps. Strings without letters and digits are not counted.
 const mostWordsOfDocuments = 40_000
 
 // The documents are short: each fact is stated once. A new paragraph replaces another one.

@@ -116,6 +116,18 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 	}
 }
 
+// A protocol says how the document to follow is found: by a link of a feed, or in its own way. A Segment alone leads to
+// an Atom feed.
+func TestProtocolsFindTheirSources(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range ext.Protocols() {
+		assert.True(t, p.Rel != "" || p.Find != nil, p.Name)
+		assert.False(t, names[p.Name], p.Name)
+		names[p.Name] = true
+	}
+	assert.NotEmpty(t, names)
+}
+
 // A source that is followed by the protocol of an extension stays as it is without that, and goes on when it is back.
 func TestProtocolsMayBeMissing(t *testing.T) {
 	t.Parallel()

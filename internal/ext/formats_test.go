@@ -16,7 +16,7 @@ import (
 )
 
 // Each entry of the registry is complete, and no two have a name, an ending or a media type in
-// common: whoever adds a format is told here what is missing.
+// common. A format that is added is told here what is missing.
 func TestRegistryIsUnambiguous(t *testing.T) {
 	seen := map[string]string{}
 	unique := func(f *formats.Format, what string) {
@@ -42,6 +42,11 @@ func TestRegistryIsUnambiguous(t *testing.T) {
 		if f.URLEnding != "" {
 			assert.NotEmpty(t, f.MediaTypes, "%s is served: answers need a media type", f.Name)
 			unique(f, "address "+f.URLEnding)
+			assert.True(t, f.Stored != "" || f.Exchange != nil, "%s is served: it needs an Exchange", f.Name)
+		}
+		if x := f.Exchange; x != nil {
+			assert.True(t, x.ReadFragment != nil && x.Apply != nil && x.ReadSnapshot != nil, "%s: subscribers take it", f.Name)
+			assert.True(t, f.URLEnding == "" || x.Fragment != nil && x.Snapshot != nil, "%s: servers offer it", f.Name)
 		}
 	}
 }

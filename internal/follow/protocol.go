@@ -22,9 +22,10 @@ type Protocol struct {
 	// Segment is the path segment of URLs that are followed by this protocol; "": none.
 	Segment string
 
-	// Rel is the relation of links from feeds to the followed document; "": none, and Find finds it.
+	// Rel is the relation of links from feeds to the followed document, a feed; "": none, and Find finds it.
 	Rel feeds.Rel
-	// Find finds the document to follow from any URL of its server. With several, the error is a [*ChoiceError].
+	// Find finds the document to follow from any URL of its server. With several, the error is a [*ChoiceError]. It is
+	// nil if feeds lead there.
 	Find func(ctx context.Context, r *Access, url string) (*Found, error)
 
 	// Format is the name of the format in which records are read, if that is exchanged otherwise than XTM; "": XTM.

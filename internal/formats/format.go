@@ -49,7 +49,7 @@ type Format struct {
 	Claims bool
 
 	// Exchange holds the functions for exchange between nodes if they differ from those of XTM. Servers offer such a
-	// format for collections whose owners enable it.
+	// format for collections with the setting "rdf".
 	*Exchange
 }
 
@@ -63,9 +63,10 @@ type Copy interface {
 	Close() error
 }
 
-// Exchange has the functions by which nodes exchange fragments and snapshots in a format with its own data model.
+// Exchange has the functions by which nodes exchange fragments and snapshots in a format with its own data model. All
+// are set. Without a URLEnding, servers do not offer the format, and Fragment and Snapshot may be nil.
 type Exchange struct {
-	// Fragment writes a state's statements about a topic. If it or Snapshot is nil, servers do not offer the format.
+	// Fragment writes a state's statements about a topic.
 	Fragment func(io.Writer, Shown) error
 	// Snapshot writes the records of a source with a prefix. Where servers offer the format, its memory does not grow
 	// with them.

@@ -27,7 +27,7 @@ func (r Registry) Readable() List { return r.chosen(func(f *Format) bool { retur
 // Served returns the formats that servers offer.
 func (r Registry) Served() List { return r.chosen(func(f *Format) bool { return f.URLEnding != "" }) }
 
-// Exchanged returns the formats with an [Exchange] that servers offer, for collections whose owners enable it.
+// Exchanged returns the formats with an [Exchange] that servers offer, for collections with the setting "rdf".
 func (r Registry) Exchanged() List {
 	return r.chosen(func(f *Format) bool { return f.URLEnding != "" && f.Exchange != nil })
 }

@@ -8,7 +8,7 @@ import (
 // Opener opens engines that have addresses, such as databases that several processes share.
 type Opener struct {
 	Schemes []string // of the addresses, as in SCHEME://…
-	Form    string   // describes the syntax of an address, and the source of its password
+	Form    string   // "write SCHEME://…": the syntax of an address, and the source of its password
 	// Open opens an engine. It refuses an address with a password, because messages would show it.
 	Open func(ctx context.Context, address string, o OpenOptions) (Engine, error)
 }
