@@ -230,7 +230,7 @@ func TestRenamesOfServersThatAreKilled(t *testing.T) {
 	code, output := run(t, "tmshare-server", "derive", "all", "--from", "n0", "--server", s.url(""))
 	require.Zero(t, code, output)
 	name, renamed := "n0", 0
-	for i := range testenv.Rounds(testenv.Usual(2, 30), 300) {
+	for i := range testenv.Rounds(testenv.Usual(6, 30), 300) {
 		to := fmt.Sprintf("n%d", i+1)
 		c, err := admin.New(s.url(""), "")
 		require.NoError(t, err)

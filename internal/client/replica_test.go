@@ -307,7 +307,7 @@ func TestReplicasSayNothingElseForGood(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	waited, same := 0, [2]int{} // same counts the immutable entries of each replica
-	for seed := range uint64(testenv.Rounds(testenv.Usual(1, 3), 30)) {
+	for seed := range uint64(testenv.Rounds(3, 30)) {
 		random := rand.New(rand.NewPCG(testenv.Seed(), seed))
 		o := publishing(t, eventful(random), documentSize(5))
 		nodes := []*replica{newReplica(t, o)}

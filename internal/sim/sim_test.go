@@ -29,7 +29,7 @@ func simulate(t *testing.T, seed uint64, b breach) (w *world, err error) {
 
 func TestSim(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	rounds, workers := testenv.Rounds(testenv.Usual(20, 100), 5000), runtime.GOMAXPROCS(0)
+	rounds, workers := testenv.Rounds(100, 5000), runtime.GOMAXPROCS(0)
 	var mu sync.Mutex
 	var all counts
 	t.Cleanup(func() { t.Logf("%+v", all) })
@@ -62,7 +62,7 @@ func replay(seed uint64) string {
 // A seed determines the run, so that a failure can be reproduced.
 func TestSeedsReplay(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	for n := range testenv.Rounds(testenv.Usual(3, 15), 200) {
+	for n := range testenv.Rounds(15, 200) {
 		seed := testenv.Seed() + uint64(n)
 		one, err := simulate(t, seed, breach{})
 		require.NoError(t, err)

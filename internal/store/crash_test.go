@@ -25,7 +25,7 @@ import (
 )
 
 // kills returns the number of kills in a crash test.
-func kills() int { return testenv.Rounds(testenv.Usual(3, 6), 15) }
+func kills() int { return testenv.Rounds(6, 15) }
 
 // openSmall opens a database with such small transactions that many commits are written in parts.
 func openSmall(dir string, log *slog.Logger) (*DB, error) {

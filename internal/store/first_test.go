@@ -178,7 +178,7 @@ func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 	db.run.Store(0) // entries of both collections can be compared
 	db.now = func() time.Time { return now }
 	histories, cut := 0, 0
-	testenv.Check(t, testenv.Usual(4, 6), 60, func(t *rapid.T) {
+	testenv.Check(t, 6, 60, func(t *rapid.T) {
 		histories++
 		names := []string{fmt.Sprint("blocks", histories), fmt.Sprint("rows", histories)}
 		topics := rapid.SampledFrom([]int{1, 7, 30, 255, 256, 257, 600}).Draw(t, "topics")
@@ -280,7 +280,7 @@ func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 			require.NoError(t, db.DeleteCollection(t.Context(), name, ""))
 		}
 	})
-	require.Positive(t, cut, "no horizon has cut a block")
+	require.True(t, cut > 0 || !testenv.All(), "no horizon has cut a block")
 }
 
 func readCollection(t tester, db *DB, name string) (c Collection) {

@@ -195,7 +195,7 @@ func TestRandomOffers(t *testing.T) {
 	collection(t, db, "m", topics)
 	random := testenv.Rand(10)
 	forms, stopped, finished := Forms[:], 0, 0
-	for turn := range testenv.Rounds(12, 60) {
+	for turn := range testenv.Rounds(36, 60) {
 		switch random.IntN(5) {
 		case 0, 1:
 			forms = [][]xtm.Version{onlyOld, onlyNew, Forms[:]}[random.IntN(3)]

@@ -70,9 +70,9 @@ func Usual(few, usual int) int {
 	return few
 }
 
-// Rounds returns how often a random test repeats itself: short by default, long
-// with -long, and n with "-rounds n". Under the race detector it is a tenth of that:
-// what matters there is what runs at once, and each round does that.
+// Rounds returns how often a random test repeats itself: short with -all, long with -long, and n with "-rounds n". By
+// default it is a third of short. Under the race detector it is a tenth: what matters there is what runs at once, and
+// each round does that.
 func Rounds(short, long int) int {
 	n := short
 	if Long() {
@@ -83,6 +83,8 @@ func Rounds(short, long int) int {
 		return *rounds
 	case Race:
 		return (n + 9) / 10
+	case !All():
+		return (n + 2) / 3
 	}
 	return n
 }

@@ -293,9 +293,13 @@ func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
 		}
 		versions = append(versions, m)
 	}
+	step := 4
+	if testenv.Long() {
+		step = 1
+	}
 	for _, after := range []bool{false, true} {
 		done := false
-		for at := 1; !done; at += testenv.Rounds(4, 1) {
+		for at := 1; !done; at += step {
 			db, s := consumed.OpenStore(t), triplestore.New(t, "")
 			s.Most = 200
 			src := consumed.NewCollection(t, db)

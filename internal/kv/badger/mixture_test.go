@@ -184,7 +184,7 @@ func TestACopyOverOtherFilesIsNoMixture(t *testing.T) {
 		{"cm", "cb", "mb", "be"},          // rows without commits
 		{"cm", "cp", "mcp", "ocp", "cmd"}, // commits in parts, and deletions
 		{"cwmcwccwmbc", "cwmdbmc"},        // processes were running
-	}
+	}[testenv.Usual(4, 0):]
 	for range testenv.Rounds(1, 40) {
 		var h []string
 		for range 4 {

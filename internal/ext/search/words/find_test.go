@@ -85,7 +85,7 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 // what is found by it is what all topics together have, in the order of how well it fits.
 func TestTheIndexFollowsTheRecords(t *testing.T) {
 	scratch := filepath.Join(t.TempDir(), "x")
-	testenv.Check(t, testenv.Usual(10, 40), 2_000, func(t *rapid.T) {
+	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
 		db := indexed(memory.New())
 		id := keys.Source{Number: 3, Generation: 4}
 		topics := map[int]*fragment.Topic{}
