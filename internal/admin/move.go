@@ -28,7 +28,9 @@ func conflict(format string, args ...any) error {
 
 // standing returns what the server has of a collection that moves.
 func (c *Client) standing(ctx context.Context, name string) (s store.Standing, err error) {
-	_, err = c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/move"}, &s)
+	if _, err = c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/move"}, &s); err == nil {
+		c.store = s.Store
+	}
 	var r *Refusal
 	if errors.As(err, &r) && (r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed) {
 		return s, conflict("the server at %s moves no collections: it is older, or has not the extension partitions", c.addr)
@@ -36,9 +38,12 @@ func (c *Client) standing(ctx context.Context, name string) (s store.Standing, e
 	return s, err
 }
 
-// step has the server do a step of a move.
+// step has the server do a step of a move. Another store than that of the standing refuses it.
 func (c *Client) step(ctx context.Context, name, step string, query url.Values) (s store.Standing, err error) {
 	query.Set("step", step)
+	if c.store != uuid.Nil {
+		query.Set("store", c.store.String())
+	}
 	_, err = c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/move", query: query}, &s)
 	return s, err
 }
@@ -73,8 +78,10 @@ func Move(ctx context.Context, from, to *Client, name string) (*Moved, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case source.Epoch == nil && (same(source.Moved, target.Epoch) || same(source.Moved, target.Moved)):
+	case source.Epoch == nil && same(source.Moved, target.Epoch):
 		return moved, nil
+	case source.Epoch == nil && source.Moved != nil:
+		return nil, conflict("%s was moved from %s to another server already, and is not at %s", name, from.addr, to.addr)
 	case source.Epoch == nil:
 		return nil, fmt.Errorf("%s has no collection %q", from.addr, name)
 	case target.Epoch != nil && !same(source.Epoch, target.Epoch):
@@ -101,10 +108,14 @@ func Move(ctx context.Context, from, to *Client, name string) (*Moved, error) {
 		}
 		admit := ofMove(leaving.Move)
 		admit.Set("epoch", source.Epoch.String())
-		if _, err := to.step(ctx, name, "admit", admit); err != nil {
+		at, err := to.step(ctx, name, "admit", admit)
+		if err == nil && !same(at.Epoch, source.Epoch) && !same(at.Moved, source.Epoch) {
+			err = conflict("%s does not have the collection", to.addr)
+		}
+		if err != nil {
 			return err
 		}
-		_, err := from.step(ctx, name, "gone", ofMove(leaving.Move))
+		_, err = from.step(ctx, name, "gone", ofMove(leaving.Move))
 		return err
 	}
 	if err := finish(); err != nil {
@@ -120,7 +131,9 @@ func unfinished(name string, err error) error {
 
 // send has the target receive all that the source sends.
 func send(ctx context.Context, from, to *Client, name string, move uuid.UUID) error {
-	r := request{method: http.MethodGet, path: mapPath(name) + "/move/rows", query: ofMove(move),
+	query := ofMove(move)
+	query.Set("store", from.store.String())
+	r := request{method: http.MethodGet, path: mapPath(name) + "/move/rows", query: query,
 		accept: "application/octet-stream"}
 	res, err := from.send(ctx, r)
 	if err != nil {
@@ -130,7 +143,8 @@ func send(ctx context.Context, from, to *Client, name string, move uuid.UUID) er
 	body := &noticed{Reader: res.Body}
 	var target store.Standing
 	_, err = to.ask(ctx, request{method: http.MethodPut, path: mapPath(name) + "/move/rows",
-		body: &Document{Reader: io.NopCloser(body), mediaType: "application/octet-stream"}}, &target)
+		query: url.Values{"store": {to.store.String()}},
+		body:  &Document{Reader: io.NopCloser(body), mediaType: "application/octet-stream"}}, &target)
 	if body.err != nil {
 		return from.unanswered(&r, body.err)
 	}

@@ -3,7 +3,6 @@ package partitions
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/http/httputil"
 	"path"
@@ -35,41 +34,103 @@ func (f *front) changed() {
 	f.ChangedElsewhere()
 }
 
-// entries returns the entries of the collections of all partitions. Of two with one name, that counts which stays.
-func (f *front) entries() (all []feeds.Entry, state string, err error) {
-	state = strconv.FormatInt(f.changes.Load(), 10)
-	names := maps.Clone(f.own(context.Background()))
-	if names == nil {
-		names = map[string]bool{}
-	}
-	var leave []feeds.Entry
-	add := func(e *feeds.Entry) {
-		self, _ := e.Link("alternate")
-		if name := path.Base(self.Href); !names[name] {
-			names[name] = true
-			all = append(all, *e)
+// settles is the time after which two overviews that list a collection are no longer those before and after a move.
+const settles = 5 * time.Second
+
+// twice is the condition of a collection that two servers have.
+const twice = "at two servers"
+
+// place is where a collection is.
+type place struct {
+	here  bool       // at this server
+	at    *partition // nil: at none
+	since time.Time  // it is there, or, if it is at two, there
+	twice bool       // another one has it, too
+	other *partition
+}
+
+// at returns where a collection is. If several have it, it is the one that has it longest. One that it leaves, or that
+// had another one under this name, counts if there is no other.
+func (f *front) at(own map[string]bool, name string) (is place) {
+	stays, mine := own[name]
+	is.here = mine
+	var had *partition
+	for _, p := range f.partitions {
+		l, has := p.has(name)
+		switch {
+		case !has:
+		case !l.stays || mine && !stays:
+			had = p
+		case mine:
+			is.twice, is.other, is.since = true, p, l.since
+		case is.at == nil:
+			is.at, is.since = p, l.since
+		default:
+			is.twice = true
+			if is.other = p; l.since.Before(is.since) {
+				is.at, is.other, l.since = p, is.at, is.since
+			}
+			is.since = l.since
 		}
 	}
+	if is.at == nil {
+		is.at = had
+	}
+	return is
+}
+
+// disputed returns the error for a collection that two servers have: one of them may have an earlier state, so it is
+// neither read nor written.
+func (is *place) disputed(name string) error {
+	if !is.twice || time.Since(is.since) < settles {
+		return nil
+	}
+	servers := "this server and the partition " + is.other.name
+	if is.at != nil {
+		servers = "the partitions " + is.at.name + " and " + is.other.name
+	}
+	p := web.Problemf(http.StatusServiceUnavailable,
+		"%s both have a collection %s: one may be an earlier state of it, from a backup. It is not read or written here "+
+			"until one of them is deleted or renamed at its own server", servers, name)
+	p.RetryAfter = time.Minute
+	return p
+}
+
+func (f *front) reportTwice(name string) {
+	is := f.at(f.own(context.Background()), name)
+	if err := is.disputed(name); err != nil {
+		f.Logger.Error("a collection is at two servers", "collection", name, "error", err)
+	}
+	f.changed()
+}
+
+// entries returns the entries of the collections of all partitions, one for each name.
+func (f *front) entries() (all []feeds.Entry, state string, err error) {
+	state = strconv.FormatInt(f.changes.Load(), 10)
+	own := f.own(context.Background())
 	for _, p := range f.partitions {
 		some, known := p.entries()
 		if !known {
 			return nil, "", f.away(p, "which collections it has is not known yet")
 		}
 		for i := range some {
-			if some[i].Condition == server.BeingMoved {
-				leave = append(leave, some[i])
-			} else {
-				add(&some[i])
+			self, _ := some[i].Link("alternate")
+			name := path.Base(self.Href)
+			is := f.at(own, name)
+			if is.here || is.at != p {
+				continue
 			}
+			if is.disputed(name) != nil {
+				some[i].Condition = twice
+			}
+			all = append(all, some[i])
 		}
-	}
-	for i := range leave { // where no other has it yet
-		add(&leave[i])
 	}
 	return all, state, nil
 }
 
-// own are the names of the collections of this server, and their former names, as of a listing.
+// own are the names of the collections of this server, as of a listing: those that stay, and those that move or are
+// former names.
 type own struct {
 	listing *store.Listing
 	names   map[string]bool
@@ -85,9 +146,11 @@ func (f *front) own(ctx context.Context) map[string]bool {
 	}
 	names := make(map[string]bool, len(node.Collections))
 	for i := range node.Collections {
-		for _, name := range append(node.Collections[i].Former, node.Collections[i].Name) {
-			names[name] = true
+		c := &node.Collections[i]
+		for _, name := range c.Former {
+			names[name] = false
 		}
+		names[c.Name] = c.Leaving == nil
 	}
 	f.known.Store(&own{node, names})
 	return names
@@ -97,23 +160,21 @@ func (f *front) own(ctx context.Context) map[string]bool {
 // answered here, but only if that is certain: a server that is away may have it.
 func (f *front) elsewhere(r *http.Request) web.Handler {
 	rest, is := strings.CutPrefix(r.URL.Path, "/topicmaps/")
-	name, _, _ := strings.Cut(rest, "/")
+	name, below, _ := strings.Cut(rest, "/")
 	name, _, _ = strings.Cut(name, ".")
-	if !is || store.ValidateName(name) != nil || f.own(r.Context())[name] {
+	if !is || store.ValidateName(name) != nil ||
+		below == "move" || below == "move/rows" { // a move is from or to this server
 		return nil
 	}
-	var leaves *partition
-	for _, p := range f.partitions {
-		has, stays := p.has(name)
-		if stays {
-			return f.pass(p, name)
-		}
-		if has {
-			leaves = p
-		}
+	at := f.at(f.own(r.Context()), name)
+	if err := at.disputed(name); err != nil {
+		return func(http.ResponseWriter, *http.Request) error { return err }
 	}
-	if leaves != nil {
-		return f.pass(leaves, name)
+	switch {
+	case at.here:
+		return nil
+	case at.at != nil:
+		return f.pass(at.at, name)
 	}
 	return f.unknown(r, name)
 }

@@ -32,10 +32,20 @@ func moveRoutes(s *server.Server) func(handle func(path string, h web.Handler, m
 			return
 		}
 		handle(movePath, s.Authorized(m.standing), "GET", "HEAD")
-		handle(movePath+"/rows", s.Authorized(m.send), "GET", "HEAD")
-		handle(movePath+"/rows", s.Authorized(m.receive), "PUT")
-		handle(movePath, s.Authorized(m.step), "POST")
+		handle(movePath+"/rows", m.meant(m.send), "GET", "HEAD")
+		handle(movePath+"/rows", m.meant(m.receive), "PUT")
+		handle(movePath, m.meant(m.step), "POST")
 	}
+}
+
+// meant returns a handler that refuses requests for another store: another server may answer at an address meanwhile.
+func (m mover) meant(h web.Handler) web.Handler {
+	return m.Authorized(func(w http.ResponseWriter, r *http.Request) error {
+		if wanted := r.URL.Query().Get("store"); wanted != "" && wanted != m.Store.Node().String() {
+			return web.Problemf(http.StatusConflict, "another server answers at this address now: begin again")
+		}
+		return h(w, r)
+	})
 }
 
 // standing answers with what the store has of a collection.

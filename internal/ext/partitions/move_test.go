@@ -489,6 +489,31 @@ func TestAnUnfinishedMoveIsReported(t *testing.T) {
 	require.ErrorContains(t, p.cancel(), "was moved from")
 }
 
+// The address of the target leads to the source from some request on, as behind a balancer. No step is done by another
+// server than the one that it is meant for, and the collection stays at one of the two.
+func TestAMoveWhoseTargetAddressLeadsElsewhere(t *testing.T) {
+	for after := range 6 {
+		p := newPair(t)
+		p.published()
+		want := rows(t, p.ends[0])
+		asked := 0
+		p.ends[1].breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if asked++; asked > after {
+				p.ends[0].Server.ServeHTTP(w, r)
+			}
+			return asked > after
+		})
+		err := p.move(0, 1)
+		p.ends[1].breakWith(nil)
+		if err != nil {
+			assert.NotEmpty(t, rows(t, p.ends[0]), "after %d requests", after)
+			require.NoError(t, p.move(0, 1), "after %d requests", after)
+		}
+		assert.Empty(t, differing(want, rows(t, p.ends[1])), "after %d requests", after)
+		assert.Equal(t, []int{1}, p.writable(served.Small("Oslo", "Oslo 5")))
+	}
+}
+
 // What the target has lost after the source has left it goes on at the source.
 func TestTheTargetLosesACollection(t *testing.T) {
 	p := newPair(t)

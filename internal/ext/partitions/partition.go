@@ -31,11 +31,17 @@ type partition struct {
 	fetcher *fetch.Fetcher
 
 	mu    sync.Mutex
-	known bool            // which collections it has
-	names map[string]bool // whether each is to stay: one that moves is listed by another server, too, in the end
+	known bool // which collections it has
+	names map[string]listed
 	all   []feeds.Entry
 	etag  string
 	away  error // why it cannot be read; nil: it can
+}
+
+// listed is what an overview states about the name of a collection.
+type listed struct {
+	stays bool      // it is the present name of one that is not being moved
+	since time.Time // zero: since the overview of an earlier process
 }
 
 // The limits of an overview: 10,000 collections are some 10 MB.
@@ -116,17 +122,33 @@ func (p *partition) read(ctx context.Context) error {
 
 // take notes the collections that an overview lists, and their former names.
 func (p *partition) take(feed *feeds.Feed, etag string) {
-	names := make(map[string]bool, len(feed.Entries))
+	names := make(map[string]listed, len(feed.Entries))
+	p.mu.Lock()
+	add := func(l feeds.Link, stays bool) {
+		name, now := path.Base(l.Href), listed{stays: stays}
+		if before, is := p.names[name]; is && before.stays == stays {
+			now.since = before.since
+		} else if p.known {
+			now.since = time.Now()
+		}
+		names[name] = now
+	}
 	for i := range feed.Entries {
 		self, _ := feed.Entries[i].Link("alternate")
-		for _, l := range append(feed.Entries[i].Find(feeds.RelFormer), self) {
-			names[path.Base(l.Href)] = feed.Entries[i].Condition != server.BeingMoved
+		for _, l := range feed.Entries[i].Find(feeds.RelFormer) {
+			add(l, false)
 		}
+		add(self, feed.Entries[i].Condition != server.BeingMoved)
 	}
-	p.mu.Lock()
 	p.known, p.names, p.all, p.etag = true, names, feed.Entries, etag
 	p.mu.Unlock()
 	p.front.changed()
+	own := p.front.own(context.Background())
+	for name := range names {
+		if at := p.front.at(own, name); at.twice {
+			time.AfterFunc(settles, func() { p.front.reportTwice(name) })
+		}
+	}
 }
 
 // answers notes whether the partition can be read.
@@ -165,12 +187,12 @@ func (p *partition) stands() bool {
 	return is && failed.Status == 0
 }
 
-// has reports whether the partition has a collection of this name, as far as is known, and whether that is to stay.
-func (p *partition) has(name string) (has, stays bool) {
+// has returns what is known of a name at the partition, and whether it is listed at all.
+func (p *partition) has(name string) (l listed, has bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	stays, has = p.names[name]
-	return has, stays
+	l, has = p.names[name]
+	return l, has
 }
 
 // entries returns the entries of the collections for the overview of the front.

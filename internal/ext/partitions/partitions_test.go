@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/ext/partitions"
@@ -298,4 +299,73 @@ func (f *follower) round(name string) error {
 		err = errors.New(r.Unproven)
 	}
 	return err
+}
+
+// A collection that two servers have, as one of them was restored from a backup, is neither read nor written at the
+// front: a follower would go back to the earlier state, and a change would go into it. It is right again when one of
+// them has it no more.
+func TestACollectionAtTwoServers(t *testing.T) {
+	s := newSite(t)
+	s.places["b"].Publish("m", served.Small("Oslo", "Oslo now"))
+	s.shows(map[string]string{"m": ""})
+	require.Equal(t, http.StatusOK, s.get("/topicmaps/m").StatusCode)
+	before := s.get("/topicmaps/m/fragments").Bytes
+	s.places["a"].Publish("m", served.Small("Oslo", "Oslo later"))
+	for range 20 { // the first one stays meanwhile
+		require.Equal(t, before, s.get("/topicmaps/m/fragments").Bytes)
+	}
+	s.shows(map[string]string{"m": "at two servers"})
+	assert.Contains(t, s.front.Load().Logs.String(), "a collection is at two servers")
+	s.places["b"].Publish("other", served.Small())
+	testenv.Eventually(t, func() bool { return s.get("/topicmaps/other").StatusCode == http.StatusOK })
+	for range 2 {
+		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+			a := s.do(method, "/topicmaps/m", "", writer...)
+			assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, method)
+			if method != http.MethodGet {
+				assert.Contains(t, string(a.Bytes), "both have a collection m")
+			}
+		}
+		assert.Equal(t, http.StatusOK, s.get("/topicmaps/other").StatusCode)
+		s.leave("a", true)
+		assert.Equal(t, http.StatusServiceUnavailable, s.get("/topicmaps/m").StatusCode)
+		s.leave("a", false)
+		s.start() // it is known again at once
+		testenv.Eventually(t, func() bool { return len(s.overview()) == 2 })
+	}
+	require.Equal(t, http.StatusOK, s.places["a"].Do(http.MethodDelete, "http://"+s.places["a"].Address+"/topicmaps/m", nil, writer...).StatusCode)
+	s.shows(map[string]string{"m": "", "other": ""})
+	assert.Equal(t, before, s.get("/topicmaps/m/fragments").Bytes)
+
+	s.front.Load().Publish("other", served.Small())
+	testenv.Eventually(t, func() bool {
+		return strings.Contains(string(s.get("/topicmaps/other").Bytes), "this server and the partition b both have")
+	})
+}
+
+// A collection moves from a partition to the server in front, and back: a move is between the servers that it names, so
+// the front passes none of its steps on.
+func TestACollectionMovesToTheFront(t *testing.T) {
+	s := newSite(t)
+	s.places["b"].Publish("m", served.Small())
+	s.shows(map[string]string{"m": ""})
+	want := s.get("/topicmaps/m/fragments").Bytes
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.front.Load().ServeHTTP(w, r) }))
+	defer front.Close()
+	ends := []string{s.places["b"].socket.URL, front.URL}
+	for i := range 4 {
+		var at [2]*admin.Client
+		for j := range at {
+			var err error
+			at[j], err = admin.New(ends[(i+j)%2], served.Token)
+			require.NoError(t, err)
+		}
+		moved, err := admin.Move(t.Context(), at[0], at[1], "m")
+		require.NoError(t, err)
+		require.Equal(t, ends[(i+1)%2], moved.To)
+		testenv.Eventually(t, func() bool { return assert.ObjectsAreEqual(want, s.get("/topicmaps/m/fragments").Bytes) })
+		listed, err := s.front.Load().Store.Collections(t.Context())
+		require.NoError(t, err)
+		require.Len(t, listed, (i+1)%2)
+	}
 }
