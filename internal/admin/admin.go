@@ -19,8 +19,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -35,7 +33,6 @@ type Client struct {
 	addr  string // the same without a password
 	token string
 	http  *http.Client
-	store uuid.UUID // from or to which a collection is being moved
 }
 
 // New returns a client for the server at an address. It sends the bearer token; "": none.

@@ -26,97 +26,109 @@ func conflict(format string, args ...any) error {
 	return &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf(format, args...)}
 }
 
-// standing returns what the server has of a collection that moves.
-func (c *Client) standing(ctx context.Context, name string) (s store.Standing, err error) {
-	if _, err = c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/move"}, &s); err == nil {
-		c.store = s.Store
-	}
-	var r *Refusal
-	if errors.As(err, &r) && (r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed) {
-		return s, conflict("the server at %s moves no collections: it is older, or has not the extension partitions", c.addr)
-	}
-	return s, err
+// end is one of the two servers of a move.
+type end struct {
+	*Client
+	name           string // of the collection
+	store.Standing        // as the server stated it last; without a store, it was not asked
 }
 
-// step has the server do a step of a move. Another store than that of the standing refuses it.
-func (c *Client) step(ctx context.Context, name, step string, query url.Values) (s store.Standing, err error) {
-	query.Set("step", step)
-	if c.store != uuid.Nil {
-		query.Set("store", c.store.String())
+func (e *end) path() string { return mapPath(e.name) + "/move" }
+
+// meant returns a query that each store but that of the standing refuses.
+func (e *end) meant(query url.Values) url.Values {
+	if e.Store != uuid.Nil {
+		query.Set("store", e.Store.String())
 	}
-	_, err = c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/move", query: query}, &s)
-	return s, err
+	return query
+}
+
+// look asks for the standing.
+func (e *end) look(ctx context.Context) error {
+	_, err := e.ask(ctx, request{method: http.MethodGet, path: e.path()}, &e.Standing)
+	r, is := errors.AsType[*Refusal](err)
+	if is && (r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed) {
+		return conflict("the server at %s moves no collections: it is older, or has not the extension partitions", e.addr)
+	}
+	return err
+}
+
+// step has the server do a step of the move.
+func (e *end) step(ctx context.Context, step string, query url.Values) error {
+	query.Set("step", step)
+	var now store.Standing
+	_, err := e.ask(ctx, request{method: http.MethodPost, path: e.path(), query: e.meant(query)}, &now)
+	if err == nil {
+		e.Standing = now
+	}
+	return err
 }
 
 func ofMove(move uuid.UUID) url.Values { return url.Values{"move": {move.String()}} }
 
-// standings returns what two servers have of a collection.
-func standings(ctx context.Context, from, to *Client, name string) (source, target store.Standing, err error) {
-	if source, err = from.standing(ctx, name); err != nil {
-		return source, target, err
-	}
-	if target, err = to.standing(ctx, name); err != nil {
-		return source, target, err
+// lookAtBoth asks two servers for what they have of a collection.
+func lookAtBoth(ctx context.Context, from, to *end) error {
+	for _, e := range []*end{from, to} {
+		if err := e.look(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
-	case source.Store == target.Store:
-		err = conflict("%s and %s have the same store", from.addr, to.addr)
-	case source.BaseURL != target.BaseURL:
-		err = conflict("the base URL of %s is %s, and that of %s is %s: give both servers the same --base-url", from.addr,
-			source.BaseURL, to.addr, target.BaseURL)
+	case from.Store == to.Store:
+		return conflict("%s and %s have the same store", from.addr, to.addr)
+	case from.BaseURL != to.BaseURL:
+		return conflict("the base URL of %s is %s, and that of %s is %s: give both servers the same --base-url", from.addr,
+			from.BaseURL, to.addr, to.BaseURL)
 	}
-	return source, target, err
+	return nil
 }
 
 func same(a, b *uuid.UUID) bool { return a != nil && b != nil && *a == *b }
 
 // Move moves a collection from one server to another. Any step may have been done before. If the target refuses it, the
 // source goes on as before.
-func Move(ctx context.Context, from, to *Client, name string) (*Moved, error) {
+func Move(ctx context.Context, source, target *Client, name string) (*Moved, error) {
+	from, to := &end{Client: source, name: name}, &end{Client: target, name: name}
 	moved := &Moved{Collection: name, To: to.addr}
-	source, target, err := standings(ctx, from, to, name)
-	switch {
+	switch err := lookAtBoth(ctx, from, to); {
 	case err != nil:
 		return nil, err
-	case source.Epoch == nil && same(source.Moved, target.Epoch):
+	case from.Epoch == nil && same(from.Moved, to.Epoch):
 		return moved, nil
-	case source.Epoch == nil && source.Moved != nil:
+	case from.Epoch == nil && from.Moved != nil:
 		return nil, conflict("%s was moved from %s to another server already, and is not at %s", name, from.addr, to.addr)
-	case source.Epoch == nil:
+	case from.Epoch == nil:
 		return nil, fmt.Errorf("%s has no collection %q", from.addr, name)
-	case target.Epoch != nil && !same(source.Epoch, target.Epoch):
+	case to.Epoch != nil && !same(from.Epoch, to.Epoch):
 		return nil, conflict("there is another collection %s at %s: rename one of them", name, to.addr)
-	case target.Epoch == nil && target.Arrived != nil && !same(source.Epoch, target.Arrived):
+	case to.Epoch == nil && to.Arrived != nil && !same(from.Epoch, to.Arrived):
 		return nil, conflict("another collection %s is being moved to %s", name, to.addr)
 	}
-	if source, err = from.step(ctx, name, "depart", url.Values{"to": {to.addr}}); err != nil {
+	if err := from.step(ctx, "depart", url.Values{"to": {to.addr}}); err != nil {
 		return nil, err
 	}
-	leaving := source.Leaving
-	if !leaving.Left && !same(&leaving.Move, target.Move) {
-		if err := send(ctx, from, to, name, leaving.Move); err != nil {
-			var refused *Refusal
-			if errors.As(err, &refused) && refused.Status < 500 {
-				return nil, errors.Join(err, keep(ctx, from, to, name, leaving.Move, moved))
+	move, epoch := from.Leaving.Move, from.Epoch
+	if !from.Leaving.Left && !same(&move, to.Move) {
+		if err := send(ctx, from, to, move); err != nil {
+			if refused, is := errors.AsType[*Refusal](err); is && refused.Status < 500 {
+				return nil, errors.Join(err, keep(ctx, from, to, move, moved))
 			}
 			return nil, unfinished(name, err)
 		}
 	}
 	finish := func() error {
-		if _, err := from.step(ctx, name, "left", ofMove(leaving.Move)); err != nil {
+		if err := from.step(ctx, "left", ofMove(move)); err != nil {
 			return err
 		}
-		admit := ofMove(leaving.Move)
-		admit.Set("epoch", source.Epoch.String())
-		at, err := to.step(ctx, name, "admit", admit)
-		if err == nil && !same(at.Epoch, source.Epoch) && !same(at.Moved, source.Epoch) {
-			err = conflict("%s does not have the collection", to.addr)
-		}
-		if err != nil {
+		admit := ofMove(move)
+		admit.Set("epoch", epoch.String())
+		if err := to.step(ctx, "admit", admit); err != nil {
 			return err
 		}
-		_, err = from.step(ctx, name, "gone", ofMove(leaving.Move))
-		return err
+		if !same(to.Epoch, epoch) && !same(to.Moved, epoch) {
+			return conflict("%s does not have the collection", to.addr)
+		}
+		return from.step(ctx, "gone", ofMove(move))
 	}
 	if err := finish(); err != nil {
 		return nil, unfinished(name, err)
@@ -130,10 +142,8 @@ func unfinished(name string, err error) error {
 }
 
 // send has the target receive all that the source sends.
-func send(ctx context.Context, from, to *Client, name string, move uuid.UUID) error {
-	query := ofMove(move)
-	query.Set("store", from.store.String())
-	r := request{method: http.MethodGet, path: mapPath(name) + "/move/rows", query: query,
+func send(ctx context.Context, from, to *end, move uuid.UUID) error {
+	r := request{method: http.MethodGet, path: from.path() + "/rows", query: from.meant(ofMove(move)),
 		accept: "application/octet-stream"}
 	res, err := from.send(ctx, r)
 	if err != nil {
@@ -141,10 +151,8 @@ func send(ctx context.Context, from, to *Client, name string, move uuid.UUID) er
 	}
 	defer res.Body.Close()
 	body := &noticed{Reader: res.Body}
-	var target store.Standing
-	_, err = to.ask(ctx, request{method: http.MethodPut, path: mapPath(name) + "/move/rows",
-		query: url.Values{"store": {to.store.String()}},
-		body:  &Document{Reader: io.NopCloser(body), mediaType: "application/octet-stream"}}, &target)
+	_, err = to.ask(ctx, request{method: http.MethodPut, path: to.path() + "/rows", query: to.meant(url.Values{}),
+		body: &Document{Reader: io.NopCloser(body), mediaType: "application/octet-stream"}}, &to.Standing)
 	if body.err != nil {
 		return from.unanswered(&r, body.err)
 	}
@@ -152,49 +160,45 @@ func send(ctx context.Context, from, to *Client, name string, move uuid.UUID) er
 }
 
 // CancelMove ends a move: the source is written again, and the target has nothing of it. reach returns a client for it.
-func CancelMove(ctx context.Context, from *Client, reach func(address string) (*Client, error),
+func CancelMove(ctx context.Context, source *Client, reach func(address string) (*Client, error),
 	name string) (*Moved, error) {
-	moved := &Moved{Collection: name, Kept: true}
-	source, err := from.standing(ctx, name)
-	if err != nil {
+	from, moved := &end{Client: source, name: name}, &Moved{Collection: name, Kept: true}
+	switch err := from.look(ctx); {
+	case err != nil:
 		return nil, err
-	}
-	switch {
-	case source.Moved != nil && source.Epoch == nil:
+	case from.Moved != nil && from.Epoch == nil:
 		return nil, conflict("%s was moved from %s to another server already: move it back from there", name, from.addr)
-	case source.Epoch == nil:
+	case from.Epoch == nil:
 		return nil, fmt.Errorf("%s has no collection %q", from.addr, name)
-	case source.Leaving == nil:
+	case from.Leaving == nil:
 		return moved, nil
 	}
-	to, err := reach(source.Leaving.To)
+	target, err := reach(from.Leaving.To)
 	if err != nil {
 		return nil, err
 	}
-	move := source.Leaving.Move
-	if !source.Leaving.Left {
-		return moved, keep(ctx, from, to, name, move, moved)
+	to, move := &end{Client: target, name: name}, from.Leaving.Move
+	if !from.Leaving.Left {
+		return moved, keep(ctx, from, to, move, moved)
 	}
-	target, err := to.standing(ctx, name)
-	if err != nil {
+	if err := to.look(ctx); err != nil {
 		return nil, err
 	}
-	if same(&move, target.Move) || same(source.Epoch, target.Epoch) || same(source.Epoch, target.Moved) {
+	if same(&move, to.Move) || same(from.Epoch, to.Epoch) || same(from.Epoch, to.Moved) {
 		return nil, conflict("%s is at %s already: run the move again without --cancel, which completes it", name, to.addr)
 	}
 	q := ofMove(move)
 	q.Set("lost", "true")
-	_, err = from.step(ctx, name, "keep", q)
-	return moved, err
+	return moved, from.step(ctx, "keep", q)
 }
 
 // keep ends a move at the source first, and then at the target: in the other order a second command could complete it
 // meanwhile.
-func keep(ctx context.Context, from, to *Client, name string, move uuid.UUID, moved *Moved) error {
-	if _, err := from.step(ctx, name, "keep", ofMove(move)); err != nil {
+func keep(ctx context.Context, from, to *end, move uuid.UUID, moved *Moved) error {
+	if err := from.step(ctx, "keep", ofMove(move)); err != nil {
 		return err
 	}
-	if _, err := to.step(ctx, name, "drop", ofMove(move)); err != nil {
+	if err := to.step(ctx, "drop", ofMove(move)); err != nil {
 		moved.Warning = fmt.Sprintf("%s keeps the rows that it has of it until the next move: %s", to.addr, err)
 	}
 	return nil
