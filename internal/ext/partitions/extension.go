@@ -50,8 +50,11 @@ const movesFor = 10 * time.Minute
 
 // unfinished returns the moves under way. They depend on the node, as a collection may be moved again while it moves.
 func unfinished(ctx context.Context, db *store.DB) (all []store.Dependent, err error) {
-	listed, err := db.Collections(ctx)
-	for _, c := range listed {
+	listing, err := db.Listing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range listing.Collections {
 		if c.Leaving == nil {
 			continue
 		}
@@ -64,7 +67,7 @@ func unfinished(ctx context.Context, db *store.DB) (all []store.Dependent, err e
 		}
 		all = append(all, d)
 	}
-	return all, err
+	return all, nil
 }
 
 // Serve returns the part of a server in front of partitions, which have names and URLs; which may be none. Without
@@ -89,7 +92,8 @@ func Serve(s *server.Server, named map[string]string) (*server.Part, error) {
 		kept := filepath.Join(s.Store.Dir(), "partitions", name+".atom")
 		f.partitions = append(f.partitions, newPartition(f, name, u, kept))
 	}
-	for _, p := range f.partitions {
+	for _, p := range f.partitions { // each looks at all
+		p.restore()
 		s.Run(p.follow)
 	}
 	return &server.Part{Elsewhere: f.elsewhere, Entries: f.entries, Forms: moveRoutes(s),

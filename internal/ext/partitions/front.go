@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,56 +38,48 @@ func (f *front) changed() {
 // settles is the time after which two overviews that list a collection are no longer those before and after a move.
 const settles = 5 * time.Second
 
-// twice is the condition of a collection that two servers have.
-const twice = "at two servers"
-
 // place is where a collection is.
 type place struct {
 	here  bool       // at this server
-	at    *partition // nil: at none
-	since time.Time  // it is there, or, if it is at two, there
-	twice bool       // another one has it, too
-	other *partition
+	at    *partition // the one that has it longest; nil: none
+	other *partition // has it, too; nil: none
+	since time.Time  // the other one has it
 }
 
-// at returns where a collection is. If several have it, it is the one that has it longest. One that it leaves, or that
-// had another one under this name, counts if there is no other.
+// at returns where a collection is. A partition that it leaves, or that had another one under this name, counts if no
+// other has it.
 func (f *front) at(own map[string]bool, name string) (is place) {
-	stays, mine := own[name]
-	is.here = mine
 	var had *partition
+	var all []place // each of which has it
+	stays, mine := own[name]
 	for _, p := range f.partitions {
-		l, has := p.has(name)
-		switch {
+		switch l, has := p.has(name); {
 		case !has:
 		case !l.stays || mine && !stays:
 			had = p
-		case mine:
-			is.twice, is.other, is.since = true, p, l.since
-		case is.at == nil:
-			is.at, is.since = p, l.since
 		default:
-			is.twice = true
-			if is.other = p; l.since.Before(is.since) {
-				is.at, is.other, l.since = p, is.at, is.since
-			}
-			is.since = l.since
+			all = append(all, place{at: p, since: l.since})
 		}
 	}
-	if is.at == nil {
-		is.at = had
+	slices.SortStableFunc(all, func(a, b place) int { return a.since.Compare(b.since) })
+	is.here, is.at = mine, had
+	if !mine && len(all) > 0 {
+		is.at, all = all[0].at, all[1:]
+	}
+	if len(all) > 0 {
+		is.other, is.since = all[0].at, all[0].since
 	}
 	return is
 }
 
 // disputed returns the error for a collection that two servers have: one of them may have an earlier state, so it is
 // neither read nor written.
-func (is *place) disputed(name string) error {
-	if !is.twice || time.Since(is.since) < settles {
+func (is place) disputed(name string) error {
+	if is.other == nil || time.Since(is.since) < settles {
 		return nil
 	}
 	servers := "this server and the partition " + is.other.name
-	if is.at != nil {
+	if !is.here {
 		servers = "the partitions " + is.at.name + " and " + is.other.name
 	}
 	p := web.Problemf(http.StatusServiceUnavailable,
@@ -96,9 +89,9 @@ func (is *place) disputed(name string) error {
 	return p
 }
 
+// reportTwice logs that two servers have a collection, if they still do, and has the overview made anew.
 func (f *front) reportTwice(name string) {
-	is := f.at(f.own(context.Background()), name)
-	if err := is.disputed(name); err != nil {
+	if err := f.at(f.own(context.Background()), name).disputed(name); err != nil {
 		f.Logger.Error("a collection is at two servers", "collection", name, "error", err)
 	}
 	f.changed()
@@ -121,7 +114,7 @@ func (f *front) entries() (all []feeds.Entry, state string, err error) {
 				continue
 			}
 			if is.disputed(name) != nil {
-				some[i].Condition = twice
+				some[i].Condition = "at two servers"
 			}
 			all = append(all, some[i])
 		}

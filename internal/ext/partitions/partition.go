@@ -57,12 +57,16 @@ func newPartition(f *front, name string, u *url.URL, file string) *partition {
 		Allow: func(*url.URL) error { return nil }, Stall: 2 * time.Minute,
 	}
 	p.fetcher = fetcher.WithDefaults()
-	if b, err := os.ReadFile(file); err == nil {
+	return p
+}
+
+// restore takes the overview that an earlier process has read last.
+func (p *partition) restore() {
+	if b, err := os.ReadFile(p.file); err == nil {
 		if feed, err := feeds.Decode(bytes.NewReader(b), p.overview(), p.limits()); err == nil {
 			p.take(feed, "")
 		}
 	}
-	return p
 }
 
 func (p *partition) overview() string { return p.url.String() + "/topicmaps" }
@@ -123,12 +127,13 @@ func (p *partition) read(ctx context.Context) error {
 // take notes the collections that an overview lists, and their former names.
 func (p *partition) take(feed *feeds.Feed, etag string) {
 	names := make(map[string]listed, len(feed.Entries))
+	var appeared []string
 	p.mu.Lock()
 	add := func(l feeds.Link, stays bool) {
 		name, now := path.Base(l.Href), listed{stays: stays}
 		if before, is := p.names[name]; is && before.stays == stays {
 			now.since = before.since
-		} else if p.known {
+		} else if appeared = append(appeared, name); p.known {
 			now.since = time.Now()
 		}
 		names[name] = now
@@ -144,8 +149,8 @@ func (p *partition) take(feed *feeds.Feed, etag string) {
 	p.mu.Unlock()
 	p.front.changed()
 	own := p.front.own(context.Background())
-	for name := range names {
-		if at := p.front.at(own, name); at.twice {
+	for _, name := range appeared {
+		if p.front.at(own, name).other != nil {
 			time.AfterFunc(settles, func() { p.front.reportTwice(name) })
 		}
 	}
