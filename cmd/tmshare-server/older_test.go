@@ -68,7 +68,7 @@ func TestADatabaseOfAnEarlierLayoutIsRefused(t *testing.T) {
 		{"tmshare-server", "migrate", "--store", database},
 		{"tmshare-client", "status", "--store", database},
 	} {
-		refused(t, command, "the tables of the database have layout 1, this program reads layout 4")
+		refused(t, command, "the tables of the database have layout 1, this program reads layout 5")
 	}
 	assert.Equal(t, before, all())
 }

@@ -30,6 +30,10 @@ type Engine interface {
 	// Version returns the version of the present state, at almost no cost.
 	Version(ctx context.Context) (Version, error)
 
+	// Changed returns the keyspaces in which commits have changed rows between two states, the first of which is the
+	// earlier one. It returns nil if that is not known: one of them was lost, or there were more than [MostRecent].
+	Changed(from, to Version) map[uint32]bool
+
 	// Begin collects changes of any size that are committed together: readers see all of them or none, also after a
 	// crash. The error of the commit is [ErrConflict] unless the state with the version since is still the present one,
 	// by its number and its id, or the part that the writer depends on ([Writer.Narrow]). A large one may wait until
@@ -153,7 +157,7 @@ type Writer interface {
 	// the writer is based on. Otherwise the commit depends on the whole state. It is called once, after all changes.
 	Narrow(base Reader, spaces []uint32) error
 	// Leads returns the version after the commit, unless that begins another era. It is zero if the changes are not
-	// committed as a whole. After Narrow it is known after the commit. What the ID grows by is known before.
+	// committed as a whole. After Narrow it is known after the commit.
 	Leads() Version
 	// Cancel drops the changes unless they are committed. Each writer is committed or cancelled, or both.
 	Cancel()

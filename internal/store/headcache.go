@@ -81,14 +81,20 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	l = &Latest{db: db}
 	err = db.View(ctx, name, func(v *View) (err error) {
 		version, l.Collection = v.tx.Version(), v.Collection
-		opened, snapshots := error(nil), error(nil)
 		checked, err = v.Checked()
+		if known = db.latestAt(name, version); known != nil { // what others have committed is known by now
+			return err
+		}
+		opened, snapshots := error(nil), error(nil)
 		l.Openings, opened = v.Opened()
 		l.Snapshots, snapshots = v.Snapshots()
 		return errors.Join(err, opened, snapshots)
 	})
 	if err != nil {
 		return nil, checked, err
+	}
+	if known != nil {
+		return known.Latest, checked, nil
 	}
 	return db.remember(&latestAt{version, turns, checked, l}).Latest, checked, nil
 }
@@ -103,7 +109,7 @@ func (db *DB) latestAt(name string, version Version) *latestAt {
 	if l.version.Same(version) {
 		return l
 	}
-	spaces := db.rows.Changed(l.version, version)
+	spaces := db.rows.Engine.Changed(l.version, version)
 	if spaces == nil || spaces[keys.Names] || spaces[l.Number] || spaces[l.SourceKey().Number] {
 		return nil
 	}

@@ -20,6 +20,7 @@ type commits struct {
 	last kv.Version // after the last commit; zero if not known
 	// the number of the last commit that has changed rows of a keyspace, since the engine was opened
 	spaces map[uint32]uint64
+	recent kv.Recent
 	next   *commitGroup // the group that is not written yet; may be nil
 	large  *largeCommit // the commit that is being written in parts; may be nil
 }
@@ -37,6 +38,11 @@ type commitGroup struct {
 
 // versionsSize is the size of the rows that each commit has, as Badger counts it.
 const versionsSize = 2 * int64(len(kv.Reserved+"Jv")+16+perChange)
+
+// Changed implements [kv.Engine].
+func (e *Engine) Changed(from, to kv.Version) map[uint32]bool {
+	return e.commits.recent.ChangedInOrder(from, to)
+}
 
 // Commit implements [kv.Writer].
 func (t *transaction) Commit() error {
@@ -180,5 +186,6 @@ func (c *commits) note(t *transaction) {
 	for space := range t.spaces {
 		c.spaces[space] = t.leads.Number
 	}
+	c.recent.Add(kv.Place{Number: t.leads.Number}, kv.Commit{ID: t.leads.ID - c.last.ID, Spaces: t.spaces})
 	c.last = t.leads
 }

@@ -58,6 +58,10 @@ func TestContract(t *testing.T) {
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return openIn(t, t.TempDir(), Settings{Unsynced: true}) })
 }
 
+func TestChanged(t *testing.T) {
+	kvtest.Changed(t, func(t *testing.T) []kv.Engine { return []kv.Engine{openIn(t, t.TempDir(), small)} })
+}
+
 func TestPutBack(t *testing.T) {
 	t.Parallel()
 	kvtest.PutBack(t, func(t *testing.T) (kv.Engine, func() (kv.Engine, func() kv.Engine)) {

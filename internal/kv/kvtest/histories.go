@@ -102,8 +102,12 @@ func (h *history) delete(t *rapid.T) {
 	maps.DeleteFunc(h.rows, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// read begins to read.
+// read begins to read. An engine may have few connections, so the first of many readers ends.
 func (h *history) read(t *rapid.T) {
+	if len(h.readers) == 5 {
+		h.readers[0].Close()
+		h.readers, h.seen = h.readers[1:], h.seen[1:]
+	}
 	h.readers = append(h.readers, snapshot(t, h.engine))
 	h.seen = append(h.seen, maps.Clone(h.rows))
 }

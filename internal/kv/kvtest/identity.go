@@ -41,6 +41,8 @@ func PutBack(t *testing.T,
 		require.Equal(t, lost.Number, again.Number)
 		require.False(t, again.Same(lost))
 		require.True(t, again.IsBefore(lost), "who has seen what was lost notices")
+		require.Nil(t, e.Changed(lost, again))
+		require.Nil(t, e.Changed(again, lost))
 		r := snapshot(t, e)
 		require.Equal(t, again, r.Version())
 		r.Close()

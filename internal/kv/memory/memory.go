@@ -18,6 +18,7 @@ import (
 type Engine struct {
 	mu      sync.RWMutex
 	present *state
+	recent  kv.Recent
 	closed  bool
 }
 
@@ -83,6 +84,11 @@ func (e *Engine) Version(ctx context.Context) (kv.Version, error) {
 		return kv.Version{}, err
 	}
 	return s.at(), nil
+}
+
+// Changed implements [kv.Engine].
+func (e *Engine) Changed(from, to kv.Version) map[uint32]bool {
+	return e.recent.ChangedInOrder(from, to)
 }
 
 // Size implements [kv.Engine].

@@ -16,6 +16,10 @@ func TestContractOfReadersThatAnswerMany(t *testing.T) {
 	kvtest.Run(t, func(*testing.T) kv.Engine { return &kvtest.Asked{Engine: New()} })
 }
 
+func TestChanged(t *testing.T) {
+	kvtest.Changed(t, func(t *testing.T) []kv.Engine { return []kv.Engine{open(t)} })
+}
+
 func TestPutBack(t *testing.T) {
 	kvtest.PutBack(t, func(*testing.T) (kv.Engine, func() (kv.Engine, func() kv.Engine)) {
 		e := New()

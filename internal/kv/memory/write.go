@@ -95,6 +95,7 @@ func (w *writer) advance(s *state) error {
 		w.leads.Number = s.version.Number + 1
 		w.leads.ID += s.version.ID - w.since.ID
 	}
+	w.engine.recent.Add(kv.Place{Number: w.leads.Number}, kv.Commit{ID: w.leads.ID - s.version.ID, Spaces: changes})
 	s.version, s.spaces = w.leads, maps.Clone(s.spaces)
 	for space := range changes {
 		s.spaces[space] = w.leads.Number

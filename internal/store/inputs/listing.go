@@ -93,7 +93,7 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 		return l.last, nil
 	}
 	err = db.View(ctx, func(t *txn.Tx) error {
-		spaces := db.Changed(l.version, t.Version())
+		spaces := db.Engine.Changed(l.version, t.Version())
 		if l.last == nil || spaces[keys.Names] {
 			spaces = nil // any row may have changed
 		}

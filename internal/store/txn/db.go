@@ -24,8 +24,8 @@ type DB struct {
 	// Stumbled, if not nil, is called when a view meets damage. It must be set before the first view.
 	Stumbled func()
 
-	// Guard, if not nil, decides whether a state may be read or changed, unless it allowed one before that differs by
-	// commits of this process. Its error is that of the view or update. It must be set before the first of them.
+	// Guard, if not nil, decides whether a state may be read or changed, unless it allowed one before that has the same
+	// rows which exist once in a store. Its error is that of the view or update. It must be set before the first of them.
 	Guard   func(*Tx) error
 	allowed atomic.Pointer[kv.Version]
 
@@ -38,7 +38,6 @@ type DB struct {
 
 	awaited awaited
 	lineage lineage
-	steps   steps
 
 	stopped context.Context // ends with Close, for background work
 	stop    context.CancelFunc
@@ -103,11 +102,14 @@ func (db *DB) guard(t *Tx) error {
 		return nil
 	}
 	version := t.Version()
-	// commits of this process do not affect the permission
-	if allowed := db.allowed.Load(); allowed == nil || db.Changed(*allowed, version) == nil {
-		if err := db.Guard(t); err != nil {
-			return err
+	if allowed := db.allowed.Load(); allowed != nil {
+		if spaces := db.Engine.Changed(*allowed, version); spaces != nil && !spaces[namesSpace] {
+			db.allowed.Store(&version)
+			return nil
 		}
+	}
+	if err := db.Guard(t); err != nil {
+		return err
 	}
 	db.allowed.Store(&version)
 	return nil
@@ -151,7 +153,6 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 				return err
 			}
 			defer t.commit.Cancel()
-			grows := t.commit.Leads().ID - t.Version().ID
 			defer func() { r.ended(t, err) }()
 			if err := f(t); err != nil {
 				return err
@@ -162,10 +163,7 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 					return err
 				}
 			}
-			if err = t.end(); t.led.Number != 0 {
-				db.steps.add(step{grows, t.writes})
-			}
-			return err
+			return t.end()
 		})
 		if !errors.Is(err, kv.ErrConflict) {
 			db.Committed()

@@ -20,6 +20,15 @@ func TestContract(t *testing.T) {
 	})
 }
 
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	kvtest.Changed(t, func(t *testing.T) []kv.Engine {
+		o := s.Store(t)
+		return []kv.Engine{pgserver.Open(t, o), pgserver.Open(t, o), pgserver.Open(t, o)}
+	})
+}
+
 func TestPutBack(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")

@@ -23,6 +23,7 @@ type Engine struct {
 	pooler           pooler
 	size             sizes
 	origins          origins
+	recent           recent
 }
 
 // Open opens the store that [Migrate] has created.
@@ -102,7 +103,7 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 		return kv.Version{}, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
-		return scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
+		return e.scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
 	})
 	if err != nil {
 		return kv.Version{}, err
@@ -120,7 +121,7 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 		var micros int64
 		var batch pgx.Batch
 		batch.Queue(askTime).QueryRow(func(row pgx.Row) error { return row.Scan(&micros) })
-		batch.Queue(askVersion).QueryRow(func(row pgx.Row) error { return scanVersion(row, &v) })
+		batch.Queue(askVersion).QueryRow(func(row pgx.Row) error { return e.scanVersion(row, &v) })
 		err := e.readers.SendBatch(ctx, &batch).Close()
 		at = timeOf(micros)
 		return err
@@ -132,18 +133,21 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 }
 
 // askVersion is the query of the version with the era in the rows.
-var askVersion = "SELECT " + versionColumns + ", " + eraColumn + " FROM tm_versions"
+var askVersion = "SELECT " + versionColumns + ", " + countsColumn + ", " + eraColumn + " FROM tm_versions"
 
 const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(id), 0), 18446744073709551616)::text"
 
 var eraColumn = fmt.Sprintf(`coalesce((SELECT value FROM tm_rows WHERE head = '\x%x' AND hash = ''), '')`, kv.EraKey)
 
-func scanVersion(row pgx.Row, v *kv.Version) error {
-	var id string
+func (e *Engine) scanVersion(row pgx.Row, v *kv.Version) error {
+	var id, counts string
 	var era []byte
-	err := row.Scan(&v.Number, &id, &era)
+	err := row.Scan(&v.Number, &id, &counts, &era)
 	if err == nil {
 		v.ID, err = strconv.ParseUint(id, 10, 64)
+	}
+	if err == nil {
+		_, err = e.recent.saw(*v, counts)
 	}
 	v.Era = kv.EraOf(era)
 	return err

@@ -32,7 +32,7 @@ const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
 
 var askState = "SELECT " + versionColumns +
 	", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn +
-	", 'hex') FROM tm_versions"
+	", 'hex'), " + countsColumn + " FROM tm_versions"
 
 // Snapshot implements [kv.Engine].
 func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
@@ -87,6 +87,12 @@ func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err 
 			era, err = hex.DecodeString(string(state.Rows[0][4]))
 		}
 		r.version.Era = kv.EraOf(era)
+	}
+	if err == nil {
+		var c *counts
+		if c, err = r.engine.recent.saw(r.version, string(state.Rows[0][5])); err == nil {
+			err = r.engine.readRecent(ctx, r.conn.Conn(), c)
+		}
 	}
 	if err != nil {
 		r.Close()

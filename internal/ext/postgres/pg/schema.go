@@ -12,7 +12,7 @@ import (
 )
 
 // layout is the number of the layout of the tables that this program reads and writes.
-const layout = 4
+const layout = 5
 
 // The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
@@ -20,15 +20,19 @@ const layout = 4
 // Each keyspace in which something was committed has a row in tm_spaces, whose id grows by a random number with each
 // commit to it, modulo 2^64. A commit also counts itself in one row of tm_versions, of which there are few: the sums of
 // their numbers and of their ids are the version of the state. So reading it takes as long with many keyspaces.
+//
+// By its number there, a commit has a row in tm_commits, with the keyspaces that it has changed. So a process knows
+// what others have changed.
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea
 		NOT NULL, PRIMARY KEY (head, hash))`,
-	`CREATE TABLE IF NOT EXISTS tm_commits (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
+	`CREATE TABLE IF NOT EXISTS tm_commits (part int, number bigint, id bigint NOT NULL, spaces bigint[] NOT NULL,
+		at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (part, number))`,
 	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint PRIMARY KEY, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS tm_versions (part int
 		PRIMARY KEY, commits bigint NOT NULL, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, layout int NOT NULL)`,
-	`INSERT INTO tm_state (one, layout) VALUES (1, 4) ON CONFLICT (one) DO NOTHING`,
+	`INSERT INTO tm_state (one, layout) VALUES (1, 5) ON CONFLICT (one) DO NOTHING`,
 }
 
 // Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the

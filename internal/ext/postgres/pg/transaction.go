@@ -26,7 +26,6 @@ type transaction struct {
 	ctx    context.Context
 	since  kv.Version
 	leads  kv.Version
-	id     int64         // of the commit, at random
 	conn   *pgxpool.Conn // of the transaction that has some of the changes; nil: all are in memory
 	failed error         // of that transaction
 
@@ -79,8 +78,7 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 }
 
 func (e *Engine) transaction(ctx context.Context, since kv.Version) *transaction {
-	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), id: rand.Int64(),
-		spaces: map[uint32]bool{}}
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), spaces: map[uint32]bool{}}
 }
 
 // Narrow implements [kv.Writer].
@@ -146,13 +144,15 @@ const (
 	// conflicts.
 	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-	// After a commit by others, the id is NULL. The column does not allow that, so the transaction fails.
-	noteCommit = "INSERT INTO tm_commits (id) SELECT CASE WHEN "
+	// It updates the rows of the changed keyspaces in the order of their numbers. After a commit by others, the id is
+	// NULL. The column does not allow that, so the transaction fails.
+	advance = `INSERT INTO tm_spaces AS s (space, id) SELECT space, CASE WHEN `
+	byID    = ` THEN $2::numeric END FROM unnest($1::bigint[]) AS n (space)
+		ORDER BY space ON CONFLICT (space) DO UPDATE SET id = mod(s.id + excluded.id, 18446744073709551616)`
 
 	// All other commits have to wait, so that the version can be compared.
 	lockAll   = "LOCK TABLE tm_spaces IN EXCLUSIVE MODE"
-	unchanged = noteCommit + "(SELECT (" + versionColumns +
-		") = ($2::bigint, $3::text) FROM tm_versions) THEN $1::bigint END"
+	unchanged = advance + "(SELECT (" + versionColumns + ") = ($3::bigint, $4::text) FROM tm_versions)" + byID
 
 	// Keyspaces without a row get one, so that it can be locked.
 	addMissing = "INSERT INTO tm_spaces (space, id) SELECT space, 0 FROM unnest($1::bigint[]) AS n (space) " +
@@ -161,18 +161,16 @@ const (
 		"BY space FOR "
 	lockRead   = lockSome + "SHARE OF s"
 	lockWrite  = lockSome + "UPDATE OF s"
-	asTheyWere = noteCommit + `(SELECT count(*) = cardinality($2::bigint[]) FROM tm_spaces AS s
-		JOIN unnest($2::bigint[], $3::numeric[]) AS n (space, id)
-		USING (space) WHERE s.id = n.id) THEN $1::bigint END`
-
-	// It updates the rows of the changed keyspaces in the order of their numbers.
-	advance = `INSERT INTO tm_spaces AS s (space, id) SELECT space, $2::numeric FROM unnest($1::bigint[]) AS n (space)
-		ORDER BY space ON CONFLICT (space) DO UPDATE SET id = mod(s.id + excluded.id, 18446744073709551616)`
+	asTheyWere = advance + `(SELECT count(*) = cardinality($3::bigint[]) FROM tm_spaces AS s
+		JOIN unnest($3::bigint[], $4::numeric[]) AS n (space, id) USING (space) WHERE s.id = n.id)` + byID
 
 	// It counts the commit. It comes last, so others wait for this row no longer than a commit takes.
-	count = `INSERT INTO tm_versions AS v (part, commits, id) VALUES ($1, 1, $2::numeric)
-		ON CONFLICT (part) DO UPDATE SET commits = v.commits + 1, id = mod(v.id + excluded.id, 18446744073709551616)`
-	askLeads = "SELECT " + versionColumns + " FROM tm_versions"
+	count = `WITH counted AS (INSERT INTO tm_versions AS v (part, commits, id) VALUES ($1, 1, $2::numeric)
+		ON CONFLICT (part) DO UPDATE SET commits = v.commits + 1, id = mod(v.id + excluded.id, 18446744073709551616)
+			RETURNING part, commits)
+		INSERT INTO tm_commits (part, number, id, spaces) SELECT part, commits, $3::bigint, $4::bigint[] FROM counted
+			RETURNING number`
+	askLeads = "SELECT " + versionColumns + ", " + countsColumn + " FROM tm_versions"
 
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
@@ -302,7 +300,7 @@ func (t *transaction) commit() error {
 		batch.Queue(forget)
 	}
 	t.queue(&batch)
-	leads := t.queueVersion(&batch)
+	noted := t.queueVersion(&batch)
 	batch.Queue("COMMIT")
 	warned(t.conn) // drop earlier notices
 	// From here on the commit must not be cancelled, because the caller must know its outcome.
@@ -314,7 +312,7 @@ func (t *transaction) commit() error {
 	case err == nil && warned(t.conn):
 		return fmt.Errorf("%w: %w", errOutcomeUnknown, errNoStandby)
 	case err == nil:
-		t.leads = *leads
+		noted()
 		return nil
 	case answered(err) || pgconn.SafeToRetry(err):
 		return err
@@ -325,14 +323,14 @@ func (t *transaction) commit() error {
 
 // queueConditions queues the comparison of the preconditions, and the changes of the keyspaces.
 func (t *transaction) queueConditions(batch *pgx.Batch) {
+	by := strconv.FormatUint(rand.Uint64(), 10)
 	if t.base == nil {
 		batch.Queue(lockAll)
-		batch.Queue(unchanged, t.id, int64(t.since.Number), strconv.FormatUint(t.since.ID, 10))
+		batch.Queue(unchanged, t.changed(), by, int64(t.since.Number), strconv.FormatUint(t.since.ID, 10))
 	} else {
 		t.base.lock(batch)
-		batch.Queue(asTheyWere, t.id, t.base.spaces, t.base.ids)
+		batch.Queue(asTheyWere, t.changed(), by, t.base.spaces, t.base.ids)
 	}
-	batch.Queue(advance, t.changed(), strconv.FormatUint(rand.Uint64(), 10))
 }
 
 // changed returns the keyspaces in which rows change, sorted; [noSpace] if there are none.
@@ -346,25 +344,33 @@ func (t *transaction) changed() (all []int64) {
 	return all
 }
 
-// parts is the number of rows of which the version is the sum. Commits of the same one wait for each other.
-const parts = 64
+// id is by what the id of the version grows with the commit.
+func (t *transaction) id() uint64 { return t.leads.ID - t.since.ID }
 
-// queueVersion queues the update of the version. It returns the place for the new one, which is set when the batch is
-// done.
-func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
-	leads := t.leads
-	batch.Queue(count, int(uint64(t.changed()[0])%parts), strconv.FormatUint(t.leads.ID-t.since.ID, 10))
+// part is the one in which the commit is counted.
+func (t *transaction) part() int { return int(uint64(t.changed()[0]) % parts) }
+
+// queueVersion queues the update of the version. The function that it returns notes the answer, after the commit.
+func (t *transaction) queueVersion(batch *pgx.Batch) (noted func()) {
+	leads, at, counts := t.leads, kv.Place{Part: t.part()}, ""
+	batch.Queue(count, at.Part, strconv.FormatUint(t.id(), 10), int64(t.id()), t.changed()).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&at.Number) })
 	if t.base != nil {
 		batch.Queue(askLeads).QueryRow(func(row pgx.Row) error {
 			var id string
-			err := row.Scan(&leads.Number, &id)
+			err := row.Scan(&leads.Number, &id, &counts)
 			if err == nil {
 				leads.ID, err = strconv.ParseUint(id, 10, 64)
 			}
 			return err
 		})
 	}
-	return &leads
+	return func() {
+		t.engine.recent.read(at, kv.Commit{ID: t.id(), Spaces: t.spaces})
+		if t.leads = leads; t.base != nil {
+			_, _ = t.engine.recent.saw(leads, counts)
+		}
+	}
 }
 
 // noSpace is the keyspace of commits that change no rows.
@@ -414,7 +420,8 @@ func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 				return err
 			}
 		}
-		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE id = $1", t.id).Scan(&done)
+		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE part = $1 AND id = $2", t.part(),
+			int64(t.id())).Scan(&done)
 	})
 	if err == nil && warned(conn) {
 		err = errNoStandby
