@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +51,7 @@ type storeServer struct {
 	queries string // path, of queries by anybody
 	program []string
 	cmd     *exec.Cmd
+	ended   chan struct{} // closed when cmd has
 }
 
 // free returns a free address.
@@ -130,13 +130,32 @@ func newVirtuoso(t testing.TB) *storeServer {
 
 func (v *storeServer) password() string { return filepath.Join(v.dir, "password") }
 
-// start starts the server, and waits until it answers queries.
+// start starts the server, and waits until it answers queries. One that ends before that is started again: another
+// process may have had its port for a moment.
 func (v *storeServer) start() {
-	v.cmd = exec.Command(v.program[0], v.program[1:]...)
-	v.cmd.Dir = v.dir
-	require.NoError(v.t, v.cmd.Start())
+	v.run()
+	defer func() {
+		if v.t.Failed() {
+			log, err := os.ReadFile(filepath.Join(v.dir, "virtuoso.log"))
+			v.t.Logf("the log of the store ends: %s (%v)", log[max(0, len(log)-5000):], err)
+		}
+	}()
 	require.Eventually(v.t, func() bool {
-		res, err := http.PostForm(v.URL+v.queries, url.Values{"query": {"ASK {}"}})
+		select {
+		case <-v.ended:
+			v.t.Log("the store has ended before it answered:", v.cmd.ProcessState)
+			v.kill()
+			v.run()
+		default:
+		}
+		ctx, stop := context.WithTimeout(v.t.Context(), 10*time.Second)
+		defer stop()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.URL+v.queries, strings.NewReader("query=ASK%20%7B%7D"))
+		if err != nil {
+			return false
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return false
 		}
@@ -145,10 +164,20 @@ func (v *storeServer) start() {
 	}, 2*time.Minute, 50*time.Millisecond)
 }
 
+func (v *storeServer) run() {
+	v.cmd, v.ended = exec.Command(v.program[0], v.program[1:]...), make(chan struct{})
+	v.cmd.Dir = v.dir
+	require.NoError(v.t, v.cmd.Start())
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(v.cmd, v.ended)
+}
+
 // kill ends the server by SIGKILL.
 func (v *storeServer) kill() {
 	_ = v.cmd.Process.Kill()
-	_ = v.cmd.Wait()
+	<-v.ended
 	_ = os.Remove(filepath.Join(v.dir, "virtuoso.lck"))
 }
 
