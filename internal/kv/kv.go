@@ -30,8 +30,8 @@ type Engine interface {
 	// Version returns the version of the present state, at almost no cost.
 	Version(ctx context.Context) (Version, error)
 
-	// Changed returns the keyspaces in which commits have changed rows between two states, the first of which is the
-	// earlier one. It returns nil if that is not known: one of them was lost, or there were more than [MostRecent].
+	// Changed returns the keyspaces in which commits have changed rows from a state to a later one; nil if they are not
+	// known, as a state was lost, or there were more than [MostRecent].
 	Changed(from, to Version) map[uint32]bool
 
 	// Begin collects changes of any size that are committed together: readers see all of them or none, also after a

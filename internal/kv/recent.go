@@ -57,8 +57,8 @@ func (r *Recent) Changed(from, to Version, places []Place) (spaces map[uint32]bo
 	return spaces, true
 }
 
-// ChangedInOrder is [Engine.Changed] if the number of a commit is that of the version after it.
-func (r *Recent) ChangedInOrder(from, to Version) map[uint32]bool {
+// ChangedInOrder is [Engine.Changed] if the number of each commit is that of the version after it.
+func (r *Recent) ChangedInOrder(from, to Version) (spaces map[uint32]bool) {
 	if from.Number > to.Number || to.Number-from.Number > MostRecent {
 		return nil
 	}
@@ -66,6 +66,6 @@ func (r *Recent) ChangedInOrder(from, to Version) map[uint32]bool {
 	for number := from.Number + 1; number <= to.Number; number++ {
 		places = append(places, Place{0, number})
 	}
-	spaces, _ := r.Changed(from, to, places)
+	spaces, _ = r.Changed(from, to, places)
 	return spaces
 }

@@ -82,7 +82,8 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	err = db.View(ctx, name, func(v *View) (err error) {
 		version, l.Collection = v.tx.Version(), v.Collection
 		checked, err = v.Checked()
-		if known = db.latestAt(name, version); known != nil { // what others have committed is known by now
+		if now := db.latestAt(name, version); now != nil { // the commits of others are known by now
+			l = now.Latest
 			return err
 		}
 		opened, snapshots := error(nil), error(nil)
@@ -92,9 +93,6 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	})
 	if err != nil {
 		return nil, checked, err
-	}
-	if known != nil {
-		return known.Latest, checked, nil
 	}
 	return db.remember(&latestAt{version, turns, checked, l}).Latest, checked, nil
 }
@@ -118,14 +116,14 @@ func (db *DB) latestAt(name string, version Version) *latestAt {
 
 // published caches a collection after a publication, so that it need not be read again. Its snapshots are unchanged.
 func (db *DB) published(t *txn.Tx, c *Collection) {
-	before, ok := db.latest.Load(c.Name)
-	if !ok || !before.(*latestAt).version.Same(t.Version()) {
+	before := db.latestAt(c.Name, t.Version())
+	if before == nil {
 		return
 	}
-	now := &Latest{Snapshots: before.(*latestAt).Snapshots, Openings: before.(*latestAt).Openings, db: db}
+	now := &Latest{Snapshots: before.Snapshots, Openings: before.Openings, db: db}
 	row, err := json.Marshal(c)
 	if err == nil && json.Unmarshal(row, &now.Collection) == nil { // as its readers have it
-		db.remember(&latestAt{version: t.Led(), turns: before.(*latestAt).turns, Latest: now})
+		db.remember(&latestAt{version: t.Led(), turns: before.turns, Latest: now})
 	}
 }
 

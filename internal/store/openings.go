@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,21 +76,12 @@ func (o *openings) BeginOpening(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var newest Opening
-	err = o.rows.View(ctx, func(t *txn.Tx) (err error) {
-		_, err = t.GetJSON(openingKey(known.Number), &newest)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	history, _, err := o.history(ctx)
 	if err != nil {
 		return err
 	}
 	if known.Number > 0 && known.History == history {
-		starting := o.rows.Now().Sub(newest.At).Abs() < o.every // the process that began it takes jobs in a moment
-		if lives, err := o.others.Living(ctx, starting); lives || err != nil {
+		if lives, err := o.others.Living(ctx); lives || err != nil {
 			return err
 		}
 	}
@@ -96,12 +89,20 @@ func (o *openings) BeginOpening(ctx context.Context) error {
 	return err
 }
 
+// publishing is the job of one of the processes that publish. The one that begins an opening takes it in the same
+// commit, so that those which start see that a process lives.
+const publishing = "publishing"
+
 // WatchHistory begins an opening whenever the store has another history, until ctx ends: the database was restored, or
-// another server has taken over. It returns at once if the store is not shared.
+// another server has taken over. It holds the lease of those who publish, or waits for it. It returns at once if the
+// store is not shared.
 func (o *openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
 	}
+	var lease sync.WaitGroup
+	defer lease.Wait()
+	lease.Go(func() { o.others.Lease(ctx, publishing, func(ctx context.Context) { <-ctx.Done() }) })
 	due := time.NewTicker(o.every / 2) // each process has seen it after that time
 	defer due.Stop()
 	for last := o.rows.Lineage(); ; {
@@ -194,7 +195,7 @@ func (o *openings) begin(ctx context.Context, since *openingsRow, history string
 				return err
 			}
 		}
-		return forget(t, s.Number, now.At)
+		return errors.Join(o.others.Claim(t, publishing), forget(t, s.Number, now.At))
 	})
 	return begun, err
 }

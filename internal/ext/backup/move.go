@@ -37,7 +37,7 @@ func Move(ctx context.Context, from *store.DB, name string, to Target, progress 
 		return nil, err
 	}
 	progress(Progress{"looking for other programs", 0, 0})
-	if living, err := from.Living(ctx, false); err != nil {
+	if living, err := from.Living(ctx); err != nil {
 		return nil, err
 	} else if living {
 		return nil, fmt.Errorf("another program uses %s: stop all programs that use it, and move it then", name)

@@ -93,7 +93,6 @@ func (w *writer) advance(s *state) error {
 			return kv.ErrConflict
 		}
 		w.leads.Number = s.version.Number + 1
-		w.leads.ID += s.version.ID - w.since.ID
 	}
 	w.engine.recent.Add(kv.Place{Number: w.leads.Number}, kv.Commit{ID: w.leads.ID - s.version.ID, Spaces: changes})
 	s.version, s.spaces = w.leads, maps.Clone(s.spaces)

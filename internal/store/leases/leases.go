@@ -124,7 +124,7 @@ func (l *Leases) acquire(ctx context.Context, job string) (number uint64, err er
 		if now != last {
 			last, since = now, time.Now()
 		}
-		if now.Holder == uuid.Nil || time.Since(since) >= l.silence {
+		if free := now.Holder == uuid.Nil || now.Holder == l.process && now.beat == 0; free || time.Since(since) >= l.silence {
 			number, taken, err := l.take(ctx, job, now)
 			if taken || err != nil {
 				return number, err
@@ -147,6 +147,15 @@ func look(t *txn.Tx, job string) (s seen, err error) {
 	return s, err
 }
 
+// Claim takes a lease in the commit of t, even from its holder. [Leases.Lease] goes on with it.
+func (l *Leases) Claim(t *txn.Tx, job string) error {
+	now, err := look(t, job)
+	if l.Alone() || err != nil {
+		return err
+	}
+	return t.PutJSON(keys.Name(keys.TableLease, job), Lease{l.process, now.Number + 1})
+}
+
 // take takes a lease unless another process has taken it, or has shown a heartbeat.
 func (l *Leases) take(ctx context.Context, job string, from seen) (number uint64, taken bool, err error) {
 	err = l.rows.Update(ctx, func(t *txn.Tx) error {
@@ -157,7 +166,7 @@ func (l *Leases) take(ctx context.Context, job string, from seen) (number uint64
 		number = now.Number + 1
 		return t.PutJSON(keys.Name(keys.TableLease, job), Lease{l.process, number})
 	})
-	if taken = taken && err == nil; taken && from.Holder != uuid.Nil {
+	if taken = taken && err == nil; taken && from.Holder != uuid.Nil && from.Holder != l.process {
 		l.log.Warn("the process that did a job is silent; this one has taken over", "job", job, "number", number)
 	}
 	return number, taken, err

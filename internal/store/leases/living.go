@@ -11,11 +11,10 @@ import (
 )
 
 // Living reports whether another process that shares the store does a job. It waits for a heartbeat, at most until a
-// process that takes over from a dead one would have shown one: that looks at each interval, and counts the silence
-// from then on. If no job is held, it waits only if starting states that another process may be about to take one.
-func (l *Leases) Living(ctx context.Context, starting bool) (bool, error) {
+// process that takes over from a dead one would have shown one: that looks at each interval, and counts from then on.
+func (l *Leases) Living(ctx context.Context) (bool, error) {
 	first, err := l.others(ctx)
-	if err != nil || len(first) == 0 && !starting {
+	if err != nil || len(first) == 0 {
 		return false, err
 	}
 	for began := time.Now(); time.Since(began) < l.silence+3*l.beat(); {
