@@ -19,9 +19,8 @@ import (
 // The openings of a database are a chain of random ids by which followers detect a restore: an id that they know is
 // missing, or an unknown one is among those that they know.
 //
-// A process that publishes begins one before it serves. If several processes share a store, an opening identifies a
-// history of it: one begins if none of them was running, if the database states another history, or if versions go
-// back; each process that sees it may begin one.
+// A process that publishes begins one before it serves. In a shared store, an opening identifies a history of it: one
+// begins if no process was running, if the database states another history, or if versions go back.
 
 // Opening is one of them.
 type Opening struct {
@@ -89,13 +88,11 @@ func (o *openings) BeginOpening(ctx context.Context) error {
 	return err
 }
 
-// publishing is the job of one of the processes that publish. The one that begins an opening takes it in the same
-// commit, so that those which start see that a process lives.
+// publishing is a job of the process that begins an opening, from that commit on. By it, others see that it lives.
 const publishing = "publishing"
 
 // WatchHistory begins an opening whenever the store has another history, until ctx ends: the database was restored, or
-// another server has taken over. It holds the lease of those who publish, or waits for it. It returns at once if the
-// store is not shared.
+// another server has taken over. It holds the lease of publishing, or waits for it. It returns if no store is shared.
 func (o *openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return

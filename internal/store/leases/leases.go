@@ -112,6 +112,9 @@ type seen struct {
 	beat uint64
 }
 
+// free reports whether a process may take the lease at once: no other has it, or this one has claimed it.
+func (s *seen) free(p uuid.UUID) bool { return s.Holder == uuid.Nil || s.Holder == p && s.beat == 0 }
+
 // acquire waits until a lease is free, and takes it.
 func (l *Leases) acquire(ctx context.Context, job string) (number uint64, err error) {
 	last, since := seen{}, time.Now()
@@ -124,7 +127,7 @@ func (l *Leases) acquire(ctx context.Context, job string) (number uint64, err er
 		if now != last {
 			last, since = now, time.Now()
 		}
-		if free := now.Holder == uuid.Nil || now.Holder == l.process && now.beat == 0; free || time.Since(since) >= l.silence {
+		if now.free(l.process) || time.Since(since) >= l.silence {
 			number, taken, err := l.take(ctx, job, now)
 			if taken || err != nil {
 				return number, err
@@ -166,7 +169,7 @@ func (l *Leases) take(ctx context.Context, job string, from seen) (number uint64
 		number = now.Number + 1
 		return t.PutJSON(keys.Name(keys.TableLease, job), Lease{l.process, number})
 	})
-	if taken = taken && err == nil; taken && from.Holder != uuid.Nil && from.Holder != l.process {
+	if taken = taken && err == nil; taken && !from.free(l.process) {
 		l.log.Warn("the process that did a job is silent; this one has taken over", "job", job, "number", number)
 	}
 	return number, taken, err
