@@ -3,11 +3,9 @@
 //
 // A lease is a row with the process that does a job, and a number that grows with each process that takes it (the
 // fencing number). A second row is its heartbeat, which the holder raises repeatedly, without a commit, so that the
-// version of the state stays. A process that sees no new heartbeat for a time takes the lease. It measures that time by
-// its own clock, and never compares clocks.
+// version of the state stays. A process that sees no new heartbeat for a time, by its own clock, takes the lease.
 //
-// A holder that was suspended may not know that it has lost its lease. So each commit of a job checks the number in the
-// same transaction.
+// A holder that was suspended may not know that it has lost its lease. So each commit of a job checks the number.
 package leases
 
 import (
@@ -80,6 +78,7 @@ func (l *Leases) Lease(ctx context.Context, job string, do func(context.Context)
 		return
 	}
 	l.note(job, false)
+	defer l.giveBack(context.WithoutCancel(ctx), job)
 	for failing := false; ctx.Err() == nil; {
 		number, err := l.acquire(ctx, job)
 		if err == nil {
@@ -191,9 +190,6 @@ func (l *Leases) hold(ctx context.Context, job string, number uint64, do func(co
 	end(nil)
 	<-done
 	l.note(job, false)
-	if ctx.Err() != nil {
-		l.giveBack(context.WithoutCancel(ctx), job, number)
-	}
 }
 
 // keep shows that this process lives, until ctx ends. It returns why the lease is lost.
@@ -246,12 +242,16 @@ func readBeat(value []byte) (number, n uint64, ok bool) {
 // givingBack is the time for which a process that ends waits for the store.
 const givingBack = 2 * time.Second
 
-// giveBack lets another process take the lease at once. Where it fails, that takes longer.
-func (l *Leases) giveBack(ctx context.Context, job string, number uint64) {
+// giveBack frees a lease that this process holds, or has claimed. Where it fails, others wait for the silence.
+func (l *Leases) giveBack(ctx context.Context, job string) {
 	ctx, cancel := context.WithTimeout(ctx, givingBack)
 	defer cancel()
-	_ = l.rows.Update(fenced(ctx, job, number), func(t *txn.Tx) error {
-		return t.PutJSON(keys.Name(keys.TableLease, job), Lease{Number: number})
+	_ = l.rows.Update(ctx, func(t *txn.Tx) error {
+		now, err := look(t, job)
+		if err != nil || now.Holder != l.process {
+			return err
+		}
+		return t.PutJSON(keys.Name(keys.TableLease, job), Lease{Number: now.Number})
 	})
 }
 
