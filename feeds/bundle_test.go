@@ -44,7 +44,8 @@ func TestTypeOfAFragmentIsThatOfXML(t *testing.T) {
 	require.True(t, strings.HasSuffix(mediaType, "+xml"), mediaType)
 }
 
-// What is no fragment in XTM 2.1, or too large, is passed over; what is not well-formed ends the document.
+// A part that is no fragment in XTM 2.1, or is too large, is passed over. A part that is not well-formed ends
+// the document.
 func TestContentsThatAreNoFragments(t *testing.T) {
 	t.Parallel()
 	document := func(content string) string {

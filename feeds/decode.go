@@ -21,11 +21,11 @@ import (
 // elements. uri is the address of the document. Errors name it, and it is the base of relative links, as xml:base may
 // change it.
 //
-// Identifiers and URLs may be wrapped across lines. Unknown elements, atom:source and what is in atom:content are
-// passed over. A feed must have an id, and each entry an id and a time. Where one is missing, or a prefix or state is
-// invalid, the error is an *[InvalidError]. A document that is not well-formed, or no Atom feed, gives a
-// *[SyntaxError], and so does a DOCTYPE, which is never accepted. A document that is too large gives a *[LimitError].
-// Errors of r are wrapped.
+// Identifiers and URLs may be wrapped across lines. Unknown elements, atom:source and the contents of
+// atom:content are passed over. A feed must have an id, and each entry an id and a time. If one is missing, or
+// a prefix or state is invalid, the error is an *[InvalidError]. A document that is not well-formed, or no Atom
+// feed, gives a *[SyntaxError], and so does a DOCTYPE, which is never accepted. A document that is too large
+// gives a *[LimitError]. Errors of r are wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
 	return decode(r, uri, limits, false, nil)
 }

@@ -317,7 +317,7 @@ func TestFindKnowsEveryDialect(t *testing.T) {
 			assert.Equal(t, want[0], l)
 		}
 	}
-	// What is near to a spelling is none.
+	// A string that only resembles a spelling does not count as that spelling.
 	for _, other := range []string{"fragment", "fragmentsfeed", v2012 + "topicmapdata", v2012 + "/fragment", "http://www.sdshare.org/2012/corefragment", cwa + "/"} {
 		e := Entry{Links: []Link{{Rel: other, Href: "http://a/1"}}}
 		for rel := range spellings {

@@ -23,7 +23,8 @@ const (
 	MediaTypeXTM1  = "application/xtm1+xml"
 	MediaTypeXTM2  = "application/x-tm+xml" // the root element has the version
 	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
-	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. What is offered in one of them is offered in all.
+	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. A document that is offered in one
+	// notation is offered in all.
 	MediaTypeTurtle = "text/turtle"
 	// MediaTypeBundle is the type of a feed document with the fragments of its entries in atom:content. The profile
 	// (RFC 6906) distinguishes it from a document of the same feed without them.
@@ -179,7 +180,7 @@ const (
 	elemOpening    = "opening"
 	attrCommit     = "commit"
 	attrRendering  = "rendering"
-	attrNote       = "note" // of a summary: what it is without the changes
+	attrNote       = "note" // of a summary: its text without the changes
 	dash           = " — "  // stands before these
 	attrOmits      = "omits"
 	omitsInstances = "instances" // its value

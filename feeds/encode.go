@@ -156,8 +156,8 @@ func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 	}
 }
 
-// summary writes the text of an entry for people. Where the server has added a description of the changes, an attribute
-// has the text without it.
+// summary writes the text of an entry for people. If the server has added a description of the changes, an
+// attribute has the text without it.
 func (e encoder) summary(indent int, entry *Entry) {
 	text, attributes := line(entry.Summary), language(entry.SummaryLanguage, entry.Language)
 	if changes := line(entry.Changes); changes != "" {

@@ -325,8 +325,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode reads a feed. x_encoding/xml is how many times as fast that is
-// as encoding/xml takes the same document apart into tokens, in the same run.
+// BenchmarkDecode reads a feed. x_encoding/xml is the ratio of its speed to that of encoding/xml, which only
+// splits the same document into tokens, in the same run.
 func BenchmarkDecode(b *testing.B) {
 	const entries = 2000
 	document := encodeString(b, largeFeed(entries))
@@ -356,8 +356,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(entries*float64(b.N)/decoding.Seconds(), "entries/s")
 }
 
-// What we write satisfies the RELAX NG schema of RFC 4287 Appendix B, and the
-// Schematron rules for what that cannot say.
+// A written feed satisfies the RELAX NG schema of RFC 4287 Appendix B. It also satisfies the Schematron rules
+// for constraints that the schema cannot express.
 func TestEncodedDocumentsSatisfyTheSchemas(t *testing.T) {
 	folder, xmllint := testenv.Shared(t, "schemas"), testenv.Command(t, "xmllint")
 	lint := func(schema, file string) (string, error) {

@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 )
 
-// A fragments feed is asked for links by what they mean, however the server
-// spells the relation.
+// A fragments feed is asked for links by their meaning, however the server spells the relation.
 func ExampleDecode() {
 	const document = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:sdshare="http://www.sdshare.org/2012/core/">
   <id>urn:example:cities</id>
@@ -38,7 +37,7 @@ func ExampleDecode() {
 	// [http://psi.example.org/oslo] application/x-tm+xml http://example.org/topicmaps/cities/fragments/1
 }
 
-// A feed is written so that clients of all dialects find what they look for.
+// A feed is written so that clients of all dialects find the elements that they need.
 func ExampleFeed_Encode() {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	f := feeds.Feed{

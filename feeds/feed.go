@@ -152,7 +152,7 @@ const (
 // Link is an atom:link (RFC 4287 §4.2.7).
 type Link struct {
 	// Rel is a registered name in lower case, or an IRI. "" is written as
-	// "alternate", which is also what Decode makes of a link without it.
+	// "alternate", and Decode sets "alternate" for a link without it.
 	Rel  string
 	Type string
 	// Href is absolute. Decode resolves it and writes spaces as %20, so it

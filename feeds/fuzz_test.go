@@ -14,8 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
-// Whatever decodes satisfies what the model promises, and if it encodes too,
-// decodes to itself.
+// A feed that decodes satisfies the invariants of the model. If it also encodes, it decodes to itself.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.xml")
 	require.NoError(f, err)

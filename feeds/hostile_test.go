@@ -84,7 +84,7 @@ func TestDecodeIllFormed(t *testing.T) {
 	}
 }
 
-// What is no feed is told by what it looks like, with what to do.
+// The error for a document that is no feed names the kind of document and the remedy.
 func TestDocumentsInPlaceOfFeeds(t *testing.T) {
 	for document, looks := range map[string]string{
 		"<!DOCTYPE html>\n<html lang=\"en\"><head><title>Sign in</title><p>Hello<br>":                          "an HTML page",
@@ -122,7 +122,7 @@ func TestSyntaxErrorPosition(t *testing.T) {
 	assert.EqualError(t, err, "http://server.example/feed:3:6: this looks like an HTML page, not an Atom feed: open the address in a browser to see what the server says (root element is html)")
 }
 
-// What is well-formed and unusual decodes.
+// Unusual documents decode if they are well-formed.
 func TestDecodeUnusual(t *testing.T) {
 	for _, document := range []string{
 		"\uFEFF" + inFeed(""),
@@ -232,9 +232,8 @@ func TestDecodeEndless(t *testing.T) {
 	}
 }
 
-// Many of what is expected once take time in proportion. The factor between a
-// document and one sixteen times its size is 16, or 256 where time is
-// quadratic; noise gets five attempts.
+// If an element that is expected once is repeated, the time is proportional to the number. The factor between a
+// document and one sixteen times its size is 16, or 256 where time is quadratic; noise gets five attempts.
 func TestDecodeTakesLinearTime(t *testing.T) {
 	for name, document := range map[string]func(n int) string{
 		"html": func(n int) string {
@@ -301,7 +300,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A transfer that fails is not the document's fault, so the error says so.
+// A transfer that fails is not the document's fault, and the error states that.
 func TestDecodeReadError(t *testing.T) {
 	cause := errors.New("connection reset")
 	document := inFeed("<title>x</title>")

@@ -57,7 +57,7 @@ func TestLanguagesOfTexts(t *testing.T) {
 	}
 }
 
-// Tags of other servers are read in the form of ours. What is no tag leaves the language that holds around.
+// Tags of other servers are read in the form of ours. A value that is no tag leaves the inherited language.
 func TestLanguagesOfOtherServers(t *testing.T) {
 	for written, want := range map[string]string{"FI": "fi", " pt-BR\n": "pt-br", "deu": "de", "": "sv", "en_US": "sv", strings.Repeat("a", 9000): "sv"} {
 		f, err := feeds.Decode(strings.NewReader(`<feed xmlns="`+feeds.NamespaceAtom+`" xml:lang="sv"><id>urn:x:f</id>

@@ -42,7 +42,7 @@ func recordsFeed() *Feed {
 	}
 }
 
-// The kinds of entries (Atom-PMH, Detecting entry type), by what stands in them.
+// The kind of an entry follows from its content (Atom-PMH, Detecting entry type).
 func TestKindsOfRecordEntries(t *testing.T) {
 	const alternate = `<link href="http://a/1" type="text/plain"/>`
 	for xml, want := range map[string]struct{ record, deletion bool }{
@@ -72,7 +72,7 @@ func TestKindsOfRecordEntries(t *testing.T) {
 	}
 }
 
-// What is written is read as the same, and is what the rules ask of each kind.
+// A written entry is read as the same entry, and satisfies the rules for its kind.
 func TestRecordEntriesAreWrittenAsTheirKind(t *testing.T) {
 	f := recordsFeed()
 	document := encodeString(t, f)

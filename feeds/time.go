@@ -21,9 +21,9 @@ var timePattern = regexp.MustCompile(
 	`^(\d{4})-(\d\d)-(\d\d)(?:[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?([Zz]|[+-]\d\d:\d\d)?$`)
 
 // ParseTime reads a date construct (RFC 4287 §3.3) and returns it in UTC.
-// Seconds, or the whole time of day, may be missing and count as zero; without
-// a zone the time is taken for UTC. Fractions may have any number of digits,
-// of which nine count. A leap second is the first instant of the next minute.
+// Seconds, or the whole time of day, may be missing and count as zero; a time without a zone is in UTC.
+// Fractions may have any number of digits, of which nine count. A leap second is the first instant of the next
+// minute.
 func ParseTime(s string) (time.Time, error) {
 	fail := func() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is not a date and time of RFC 3339", read.Clip(s))

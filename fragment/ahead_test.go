@@ -31,8 +31,7 @@ func large(t *testing.T, seed uint64) *Map {
 	return m
 }
 
-// What is made ahead, in memory that is used again, is the same as records that
-// are made one by one.
+// Records that are made ahead, in memory that is used again, are the same as records that are made one by one.
 func TestFormsMadeAheadAreThoseOfTheRecords(t *testing.T) {
 	for seed := range uint64(5) {
 		m := large(t, seed)

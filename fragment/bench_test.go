@@ -18,8 +18,8 @@ import (
 )
 
 // generated returns a map like those that catalogues publish: each of n topics
-// has a type, a subject identifier, two names of which one is scoped, two
-// occurrences and, on average, one and a half binary associations.
+// has a type, a subject identifier, two names (one of them scoped), two occurrences and, on average, one and a
+// half binary associations.
 func generated(tb testing.TB, n int) *tmdm.TopicMap {
 	tm := tmdm.New()
 	topic := func(kind string, i int) *tmdm.Topic {

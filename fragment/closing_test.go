@@ -44,8 +44,7 @@ func TestATopicSIThatCeasesGetsAClosingEntry(t *testing.T) {
 	}
 }
 
-// A tombstone lists what the topic was known by, the TopicSI first, but nothing
-// by which a live topic is known now.
+// A tombstone lists the identifiers that the topic had, the TopicSI first, but none that a live topic has now.
 func TestATombstoneListsFormerIdentifiersMinusLiveOnes(t *testing.T) {
 	made := change(t, func(m draft) {
 		gone := m.Named("Gone", d, a, b, c)

@@ -81,7 +81,7 @@ func (e *encoder) release() {
 	}
 }
 
-// appendTopic appends the stored form of t, of which content is the content.
+// appendTopic appends the stored form of t. content is the content of t.
 func appendTopic(e encoder, t *Topic, content encoder) encoder {
 	flags := byte(0)
 	if t.Provisional {
@@ -171,7 +171,7 @@ func MarshalAssociation(a *Association) []byte {
 	return appendAssociation(make(encoder, 0, len(*scratch)+8), a, *scratch)
 }
 
-// appendAssociation appends the stored form of a, of which content is the content.
+// appendAssociation appends the stored form of a. content is the content of a.
 func appendAssociation(e encoder, a *Association, content encoder) encoder {
 	e.bytes(content)
 	e.locators(a.ItemIdentifiers)

@@ -146,8 +146,8 @@ func TestEveryPropertyMakesTopicsDifferent(t *testing.T) {
 	}
 }
 
-// Keys hold what the data model compares: a reifier makes a record differ, but
-// not another association.
+// Keys hold the properties that the data model compares: a reifier makes a record differ, but not another
+// association.
 func TestUnequalAssociationsHaveDifferentKeys(t *testing.T) {
 	role := func(typ, player tmdm.Locator) fragment.Role { return fragment.Role{Type: typ, Player: player} }
 	distinct := []*fragment.Association{
@@ -185,9 +185,8 @@ func TestUnequalAssociationsHaveDifferentKeys(t *testing.T) {
 	})
 }
 
-// What is stored must be readable by the next version: these bytes change with
-// the version of the on-disk format only, and the key of a topic, which is part
-// of its URL, never.
+// The next version must be able to read stored bytes. They change with the version of the on-disk format only.
+// The key of a topic is part of its URL, and never changes.
 func TestTheStoredFormIsFixed(t *testing.T) {
 	topic := &fragment.Topic{
 		Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{"s:1", "s:2"}, SubjectLocators: []tmdm.Locator{"l:"}}, Provisional: true,

@@ -68,14 +68,14 @@ func covered(t *testing.T, before, after func(small)) (covered, others []string)
 	return covered, others
 }
 
-// Each clause of what is covered, by a change that would lose something without it.
+// Each clause of the definition of covered entries is tested by a change that would lose something without it.
 func TestWhatIsCovered(t *testing.T) {
 	nothing := func(small) {}
 	for name, c := range map[string]struct {
 		before, after   func(small)
 		covered, others []string
 	}{
-		"a new topic carries what its hub gains": {
+		"a new topic carries the statements that its hub gains": {
 			func(s small) { s.relate("a", "b"); s.relate("a", "c") },
 			func(s small) {
 				s.relate("a", "b")
@@ -84,7 +84,7 @@ func TestWhatIsCovered(t *testing.T) {
 				s.relate("a", "new")
 			}, []string{"a"}, []string{"new"},
 		},
-		"a deletion carries what its hub loses": {
+		"a deletion carries the statements that its hub loses": {
 			func(s small) { s.topic("old").AddName("old", nil); s.relate("a", "old"); s.relate("a", "b") },
 			func(s small) { s.relate("a", "b") }, []string{"a"}, []string{"old"},
 		},
@@ -98,7 +98,7 @@ func TestWhatIsCovered(t *testing.T) {
 		"one that carries already carries more": {
 			nothing, func(s small) { s.relate("a", "b"); s.relate("a", "c"); s.relate("a", "d") }, []string{"b", "c", "d"}, []string{"a"},
 		},
-		"what is taken away is carried as well": {
+		"removed statements are carried as well": {
 			func(s small) { s.relate("a", "b") }, nothing, []string{"b"}, []string{"a"},
 		},
 		"an association with itself alone is carried": {

@@ -67,7 +67,7 @@ func TestDeletePublishesATombstoneAndItsFellowPlayers(t *testing.T) {
 		m.Topic(tmdm.PSIInstance)
 		m.Topic(tmdm.PSITypeInstance)
 	})
-	require.Equal(t, diff(t, prior, next).Entries, made.Entries, "Diff says the same of a map without the topic")
+	require.Equal(t, diff(t, prior, next).Entries, made.Entries, "Diff returns the same for a map without the topic")
 }
 
 // A topic in use is not deleted: the error names the uses.

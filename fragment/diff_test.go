@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// change publishes two versions and returns what the second one changes.
+// change publishes two versions and returns the changes of the second one.
 func change(t testing.TB, before, after func(draft)) *fragment.Change {
 	t.Helper()
 	prior := published(t, nil, before)

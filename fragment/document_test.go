@@ -27,7 +27,7 @@ const (
 	x tmdm.Locator = "http://x"
 )
 
-// read reads what is between the tags of an XTM 2.1 document.
+// read reads the elements between the tags of an XTM 2.1 document.
 func read(t testing.TB, base, body string) *tmdm.TopicMap {
 	t.Helper()
 	tm, err := xtm.Read(t.Context(), strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`+body+`</topicMap>`), xtm.Options{Base: tmdm.Locator(base), Limits: xtm.Limits{Locator: 1 << 20}})

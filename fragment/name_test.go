@@ -13,8 +13,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// versions names the topics of one version of a map after the other, each after
-// what the one before published.
+// versions names the topics of successive versions of a map. Each version is published after the one before.
 func versions(t *testing.T, base string, bodies ...string) *fragment.Map {
 	t.Helper()
 	var m *fragment.Map
@@ -31,7 +30,7 @@ func versions(t *testing.T, base string, bodies ...string) *fragment.Map {
 }
 
 // probe is a topic that refers to another one by id, subject locator or item
-// identifier, so that a test can find out what that is called.
+// identifier, so that a test can find the name of that topic.
 const probe = `<topic><subjectIdentifier href="http://probe"/><occurrence><type>REF</type><resourceData>v</resourceData></occurrence></topic>`
 
 func ref(element, href string) string { return `<` + element + ` href="` + href + `"/>` }
@@ -81,7 +80,7 @@ func TestATopicWithoutIdentifierGetsOneFromItsId(t *testing.T) {
 	require.Equal(t, []tmdm.Locator{a}, topicOf(t, m, a).SubjectIdentifiers)
 }
 
-// NameTopics adds what it assigns to the map, which is then what is published.
+// NameTopics adds the identifiers that it assigns to the map, and the result is published.
 func TestAssignedIdentifiersAreAddedToTheMap(t *testing.T) {
 	tm := read(t, sp, `<topic id="t1"/>`)
 	m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
@@ -107,8 +106,7 @@ func TestATopicWithoutIdGetsAnIdentifierMadeFromItsLocators(t *testing.T) {
 	require.Equal(t, tmdm.Locator(sp+"topic/local"), calledBy(t, sp, ref("topicRef", "#local"), `<topic id="local"><itemIdentity href="http://elsewhere.example.org/#t1"/></topic>`), "the id comes first")
 }
 
-// A topic keeps what it was assigned when it gains identifiers, and it stays
-// its TopicSI.
+// A topic keeps the identifier that was assigned to it when it gains others, and it stays its TopicSI.
 func TestAnAssignedIdentifierStaysWhenTheTopicGainsOthers(t *testing.T) {
 	for name, o := range map[string]struct{ reference, before, after string }{
 		"by id": {ref("topicRef", "#t1"), `<topic id="t1"/>`, `<topic id="t1"><subjectIdentifier href="http://a"/></topic>`},
@@ -147,7 +145,7 @@ func TestATopicKnownByLocatorsAloneIsStable(t *testing.T) {
 	require.Equal(t, first, refs(t, versions(t, sp, locators("5"), locators("3", "5"), locators("3"), locators("3", "9"), locators("9"))))
 }
 
-// Locators part: each of the two topics keeps what was made from its own.
+// Locators part: each of the two topics keeps the identifier made from its own.
 func TestTopicsThatPartKeepTheirOwn(t *testing.T) {
 	one := `<topic><subjectLocator href="http://d1"/></topic>`
 	two := `<topic><subjectLocator href="http://d2"/></topic>`
@@ -192,7 +190,7 @@ func TestATopicSIChangesOnlyWhenTheTopicLosesIt(t *testing.T) {
 	}
 	require.Equal(t, []fragment.Ref{b}, refs(t, versions(t, sp, body("b"), body("a", "b", "c"))))
 	require.Equal(t, []fragment.Ref{b}, refs(t, versions(t, sp, body("b"), body("a", "b"), body("c", "a", "b"))))
-	require.Equal(t, []fragment.Ref{c}, refs(t, versions(t, sp, body("b"), body("c", "a"))), "lost: the first of what there is")
+	require.Equal(t, []fragment.Ref{c}, refs(t, versions(t, sp, body("b"), body("c", "a"))), "lost: the first identifier left")
 	require.Equal(t, []fragment.Ref{c}, refs(t, versions(t, sp, body("c")+body("d"), body("d", "c"))), "merged: the least of those that were")
 	require.Equal(t, []fragment.Ref{d}, refs(t, versions(t, sp, body("c", "a")+body("d"), body("a", "d"))), "another identifier does not count")
 	require.Equal(t, []fragment.Ref{a, b}, refs(t, versions(t, sp, body("b", "a"), body("a")+body("b"))), "split: the part with it keeps it")
@@ -228,7 +226,7 @@ func TestNameTopicsReturnsTheErrorOfTheState(t *testing.T) {
 	require.Greater(t, n, 4, "each call has failed once")
 }
 
-// What takes time in the size of a map ends with its context.
+// A step that takes time in the size of a map ends with its context.
 func TestMapsAreNotNamedAfterTheEnd(t *testing.T) {
 	stop := errors.New("stop")
 	ended, end := context.WithCancelCause(t.Context())

@@ -45,8 +45,8 @@ func randomMap(t testing.TB, seed uint64) *fragment.Map {
 	return named
 }
 
-// What is written of a topic in XTM 2.1 and read again is its record, the
-// records of its associations, and the identifiers of all other topics.
+// A topic that is written in XTM 2.1 and read again gives its record, the records of its associations, and the
+// identifiers of all other topics.
 func TestAFragmentComesBackAsTheRecordsItWasMadeOf(t *testing.T) {
 	for seed := range uint64(25) {
 		m := randomMap(t, seed)
@@ -96,7 +96,8 @@ func TestASnapshotComesBackAsTheMapItWasMadeOf(t *testing.T) {
 	}
 }
 
-// What passes the check of maps that are published comes back from fragments and snapshots, whatever values it has.
+// A map that passes the check of published maps comes back from fragments and snapshots, whatever values it
+// has.
 func TestWhatPassesTheCheckIsPublishedAsItIs(t *testing.T) {
 	came := 0
 	for i, v := range testhostile.Values {
@@ -176,8 +177,8 @@ func TestBadDocumentsAreErrors(t *testing.T) {
 	}
 }
 
-// A topic with neither a subject identifier nor a subject locator is known by what the source
-// calls it: the same in each document, another for each source.
+// A topic with neither a subject identifier nor a subject locator is identified by its name at the source: the
+// same in each document, another for each source.
 func TestTopicsThatASourceDoesNotIdentify(t *testing.T) {
 	read := func(base, body string, named ...tmdm.Locator) fragment.Ref {
 		f, err := fragment.ReadAs(t.Context(), strings.NewReader(head+body+`</topicMap>`), xtm.Options{Base: tmdm.Locator(base), URI: "http://fragment"}, fragment.Named{ItemIdentifiers: named})
@@ -189,7 +190,7 @@ func TestTopicsThatASourceDoesNotIdentify(t *testing.T) {
 	name := `<name><value>n</value></name></topic>`
 	x := read(sp, `<topic id="x">`+name, sp+"#x")
 	for _, same := range []fragment.Ref{
-		read(sp, `<topic id="y"/><topic id="x">`+name, "file:/maps/old.xtm#x"), // the id is what the two have in common
+		read(sp, `<topic id="y"/><topic id="x">`+name, "file:/maps/old.xtm#x"), // the two have the id in common
 		read(sp, `<topic><itemIdentity href="`+sp+`#x"/>`+name, sp+"#x"),
 		read(sp, `<topic id="t1"><itemIdentity href="`+sp+`#x"/>`+name, sp+"#x"),
 	} {

@@ -46,7 +46,7 @@ func TestReplace(t *testing.T) {
 		"a class with its instance":       {base, func(m draft) { m.Topic(a).AddType(m.Named("B!", b)) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
 		"a class with another instance":   {base, func(m draft) { m.Topic(e).AddType(m.Named("B", b)) }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
 		"a class, its instance named":     {base, func(m draft) { m.Topic(a).AddType(m.Named("B", b)) }, []fragment.Ref{a}, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
-		"named, and nothing said":         {base, func(m draft) { m.Topic(e, "http://e2") }, []fragment.Ref{e}, []string{"http://e"}, [3]int{0, 1, 0}},
+		"named, without statements":       {base, func(m draft) { m.Topic(e, "http://e2") }, []fragment.Ref{e}, []string{"http://e"}, [3]int{0, 1, 0}},
 		"new, without a statement":        {base, func(m draft) { m.Topic("http://new") }, []fragment.Ref{"http://new"}, []string{"http://new"}, [3]int{1, 0, 0}},
 		"a stub that nothing mentions":    {base, func(m draft) { m.Named("E", e); m.Topic("http://new") }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
 		"a stub that is new":              {base, func(m draft) { m.Named("E", e).AddOccurrence("o", "", m.Topic("http://new", "http://too")) }, nil, []string{"http://e", "http://new"}, [3]int{1, 1, 0}},
@@ -88,7 +88,7 @@ func scopedTyping(m draft, theme tmdm.Locator) {
 	typing.AddRole(m.Topic(tmdm.PSIInstance), m.Topic(a))
 }
 
-// What others say is not rewritten by a post: it is refused, with who they are.
+// A post does not rewrite statements of other topics: it is refused, and the error names these topics.
 func TestReplaceRefusesWhatOthersNeed(t *testing.T) {
 	for name, o := range map[string]struct {
 		prior, posted func(draft)
@@ -96,7 +96,7 @@ func TestReplaceRefusesWhatOthersNeed(t *testing.T) {
 	}{
 		"merged away, a type of occurrences": {func(m draft) { m.Named("A", a); m.Named("B", b); m.Named("M", d).AddOccurrence("o", "", m.Topic(b)) },
 			func(m draft) { m.Named("Both", a, b) }, `statements of "M"`},
-		"merged away, a type of what goes as well": {func(m draft) {
+		"merged away, a type of a statement that goes as well": {func(m draft) {
 			m.Named("A", a).AddOccurrence("o", "", m.Named("B", b))
 			m.Associate(b, m.Topic(a), m.Topic(c))
 			m.Named("M", d).AddOccurrence("o", "", m.Topic(b))
@@ -152,7 +152,7 @@ func TestReplaceRefusesWhatTheDocumentCannotSay(t *testing.T) {
 }
 
 // Ids hold inside the document: a topic is not known by them, and a statement
-// keeps one only if it replaces what had it.
+// keeps one only if it replaces the statement that had it.
 func TestReplaceTakesNoIDsFromTheDocument(t *testing.T) {
 	prior, err := fragment.NameTopics(t.Context(), read(t, sp, `<topic id="t1"><name><value>First</value></name></topic>
 		<topic id="t2"><subjectIdentifier href="http://a"/><name>`+ref("itemIdentity", "#n1")+`<value>A</value></name></topic>`), sp, nil)

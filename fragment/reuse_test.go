@@ -100,7 +100,7 @@ func TestIdentifiersAreInOrder(t *testing.T) {
 	}
 }
 
-// What Form.ContentOnly leaves in changes exactly when an entry is published for the topic.
+// The content that Form.ContentOnly leaves in changes exactly when an entry is published for the topic.
 func TestContentOnlyChangesWithEntriesOnly(t *testing.T) {
 	written := func(m *fragment.Map, version xtm.Version, contentOnly bool) string {
 		var doc bytes.Buffer

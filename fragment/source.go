@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Source reads the records of one source in one state. What it returns is canonical and must not be changed. Iterations
-// stop at the first error.
+// Source reads the records of one source in one state. The records that it returns are canonical and must not
+// be changed. Iterations stop at the first error.
 type Source interface {
 	// Topic returns the topic with the subject identifier, or nil.
 	Topic(si Ref) (*Topic, error)

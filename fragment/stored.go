@@ -6,7 +6,7 @@ import (
 )
 
 // Stored is a [Source] that keeps its records encoded and sorted. Comparing two of them reads both in parallel, which
-// costs far less than queries for the associations of each topic, and decodes only what differs.
+// costs far less than queries for the associations of each topic, and decodes only records that differ.
 type Stored interface {
 	// StoredTopics iterates over all topics by TopicSI, ascending.
 	StoredTopics() iter.Seq2[StoredTopic, error]

@@ -46,7 +46,7 @@ func simpleTitle(record []byte) string {
 	return string(title)
 }
 
-// star is a map of a topic in the middle that plays in many associations, the last of which leads to its label.
+// star is a map of a topic in the middle that plays in many associations. The last one leads to its label.
 type star struct {
 	many, read int
 	broken     Ref // cannot be read
@@ -87,8 +87,8 @@ func (s *star) AssociationsOf(player Ref, _ Part) iter.Seq2[*Association, error]
 	}
 }
 
-// A title takes a bounded number of reads, says what cannot be read, and asks nothing of a map without labels, or of a
-// topic that has a preferred label of SKOS.
+// A title takes a bounded number of reads, reports read errors, and reads nothing of a map without labels, or
+// of a topic that has a preferred label of SKOS.
 func TestTitlesOfLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	concept := &Topic{Identity: Identity{SubjectIdentifiers: []Ref{"http://x/concept"}}}
@@ -127,7 +127,7 @@ func (unlabelled) Topic(Ref) (*Topic, error) { return nil, nil }
 func (unlabelled) AssociationsOf(Ref, Part) iter.Seq2[*Association, error] { panic("nobody asks") }
 
 // BenchmarkTitle compares reading titles from stored bytes with the least that it can cost, and reading them in a map
-// without labels that are resources with reading them where nobody asks whether there are any.
+// without labels that are resources with reading them without a query for such labels.
 func BenchmarkTitle(b *testing.B) {
 	const language = "https://github.com/tmshare/tmshare/ns/1/language/"
 	for name, names := range map[string]func(i int) Name{

@@ -120,7 +120,7 @@ type writer struct {
 	passing passing      // src, if it is a map
 	err     error
 
-	// What elements are made of. Each is written before the next is made.
+	// The parts of elements. Each is written before the next is made.
 	names       []xtm.Name
 	variants    []xtm.Variant
 	occurrences []xtm.Occurrence

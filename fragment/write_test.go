@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// document is what an XTM 2.1 document holds, element by element.
+// document holds the elements of an XTM 2.1 document in order.
 type document struct {
 	topics       []*xtm.Topic
 	associations []*xtm.Association
@@ -147,8 +147,7 @@ func TestAFragmentIsTheTopicAndItsAssociations(t *testing.T) {
 }
 
 // The fragment of a class has its instances, unless the collection leaves them
-// out. What else has to do with types stays: those of the class itself, and
-// typings that are not plain ones.
+// out. Other statements about types stay: those of the class itself, and typings that are not plain ones.
 func TestInstancesCanBeLeftOut(t *testing.T) {
 	m := published(t, nil, func(m draft) {
 		class := m.Topic(a)

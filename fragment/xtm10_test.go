@@ -89,7 +89,7 @@ func TestWhatIsServedInXTM10IsValid(t *testing.T) {
 // a client that takes them for item identifiers merges no two topics, and finds
 // each again.
 func TestIdsOfTopicsInXTM10AreUniqueAndStable(t *testing.T) {
-	ids := map[tmdm.Locator]fragment.Ref{} // what an id makes, to the TopicSI
+	ids := map[tmdm.Locator]fragment.Ref{} // from an id to the TopicSI
 	topics := map[fragment.Ref]tmdm.Locator{}
 	for name, doc := range documents10(t, everything(t)) {
 		for _, topic := range decode(t, doc).topics {

@@ -61,8 +61,8 @@ func timeReference(b *testing.B, document []byte) time.Duration {
 	return best
 }
 
-// BenchmarkRead reads 50,000 changes. Its ratio says how many times as fast that
-// is as encoding/xml, which only tokenizes.
+// BenchmarkRead reads 50,000 changes. Its ratio is that of its speed to the speed of encoding/xml, which only
+// tokenizes.
 func BenchmarkRead(b *testing.B) {
 	document := fullList(b, benchmarkItems())
 	reference := timeReference(b, document)

@@ -102,9 +102,8 @@ func DiscoverInHTML(r io.Reader, uri string) ([]string, error) {
 }
 
 // DiscoverInRobots returns the Sitemaps that a robots.txt names (Z39.99 §6.3.4;
-// RFC 9309), each once. Which of them are Resource Lists is known when they are
-// read. uri is that of the robots.txt, of which no more than 1 MiB is read. The
-// error is one of r.
+// RFC 9309), each once. Only reading them shows if they are Resource Lists. uri is that of the robots.txt, and
+// no more than 1 MiB of it is read. The error is one of r.
 func DiscoverInRobots(r io.Reader, uri string) ([]string, error) {
 	var found []string
 	lines := bufio.NewScanner(io.LimitReader(r, mostDiscovery))

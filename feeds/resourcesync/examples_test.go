@@ -47,7 +47,7 @@ func readExample(t testing.TB, number int) (Document, []Item) {
 	return d, items
 }
 
-// meaning writes on one line what a document says, apart from what its items do.
+// meaning writes the contents of a document on one line, without those of its items.
 func meaning(d *Document) string {
 	var b strings.Builder
 	if d.Index {
@@ -123,8 +123,8 @@ const (
 	htmlOf1 = md5Of1 + " 8876 bytes of text/html"
 )
 
-// What the examples of the specification mean: of each its head, how many items
-// it has, and some of these.
+// The examples of the specification are read as meant: the test checks the head of each, the number of its
+// items, and some items.
 var examples = []struct {
 	number int
 	head   string

@@ -21,8 +21,8 @@ func amplifyingPage(length, links int) string {
 	return `<base href="http://example.com/` + strings.Repeat("b", length) + `/">` + strings.Repeat(`<link rel="resourcesync" href="a">`, links)
 }
 
-// Whatever is read satisfies what the model promises, and if it can be written
-// too, means the same then.
+// A document that is read satisfies the invariants of the model. If it can also be written, the written
+// document means the same.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.xml")
 	require.NoError(f, err)
@@ -34,7 +34,8 @@ func FuzzRead(f *testing.F) {
 	}
 	for _, document := range []string{
 		"", "<", "<urlset/>", "\uFEFF" + inList(""),
-		// What is written once and meant often: the names of namespaces, a base that nobody asks for.
+		// Parts that are written once and apply often: the names of namespaces, and an xml:base that is not
+		// needed.
 		strings.Replace(inList(strings.Repeat(`<url><loc>a</loc><n:x/><rs:ln rel="alternate" href="b" n:y="z"/></url>`, 20)), "<urlset", `<urlset xml:base="http://example.com/`+long+`/" xmlns:n="urn:`+long+`"`, 1),
 		inList(`<url xmlns="` + NamespaceSitemap + `"><loc>` + long + long + `</loc></url>`),
 		`<!DOCTYPE urlset [<!ENTITY a "` + long + `"><!ENTITY b "` + strings.Repeat("&a;", 20) + `"><!ATTLIST url x CDATA "` + long + `">]>` + inList("<url><loc>&b;</loc></url>"),
@@ -58,7 +59,7 @@ func FuzzRead(f *testing.F) {
 				size += len(l.Href)
 			}
 		}
-		// Each may bring in the address of the document. 9: what a byte becomes in UTF-8, escaped.
+		// Each may bring in the address of the document. 9: the length of a byte in UTF-8, escaped.
 		if most := 9*len(document) + 100*len(items)*(1+limits.MaxLinks); size > most {
 			t.Fatalf("%d bytes of URIs are made of %d", size, len(document))
 		}

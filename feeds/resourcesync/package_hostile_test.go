@@ -146,8 +146,7 @@ func TestBombsAreRefused(t *testing.T) {
 	}
 }
 
-// manyEntries makes a directory by hand that has so many files, and says that
-// it has another number of them.
+// manyEntries makes the bytes of a directory that has n files and states another number.
 func manyEntries(t testing.TB, count int, stated uint16) []byte {
 	var b bytes.Buffer
 	for n := range count {
@@ -171,7 +170,7 @@ func manyEntries(t testing.TB, count int, stated uint16) []byte {
 	return b.Bytes()
 }
 
-// What a directory says may be a lie; what comes out is what counts.
+// A directory may state wrong sizes; the bytes that are unpacked count.
 func TestLiesAboutContent(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	var packed bytes.Buffer
@@ -263,7 +262,7 @@ func TestPackageMismatches(t *testing.T) {
 	}
 }
 
-// What Sources pack in other ways than the specification says.
+// Sources pack in ways that the specification does not describe.
 func TestPackagesOfOtherSources(t *testing.T) {
 	inFolder := func(folder string) []entry {
 		return []entry{{name: folder}, {name: folder + manifestName, content: manifestOfA}, {name: folder + "resources/a", content: "a"}}

@@ -57,7 +57,7 @@ func openBytes(b []byte, limits PackageLimits) (*Package, error) {
 	return OpenPackage(bytes.NewReader(b), int64(len(b)), "http://example.com/dump.zip", limits)
 }
 
-// unpack reads a package: what its manifest says, and the contents by URI.
+// unpack reads a package, and returns its manifest and the contents by URI.
 func unpack(p *Package) (items []Item, content []string, err error) {
 	manifest, err := p.Manifest()
 	if err != nil {
@@ -144,7 +144,7 @@ func TestPackageOfChanges(t *testing.T) {
 	require.NoError(t, w.Add(second, strings.NewReader("two")))
 	assert.Equal(t, 3, w.Items())
 
-	// What is refused leaves no trace.
+	// A refused part leaves no trace.
 	var invalid *InvalidError
 	for rule, add := range map[string]func() error{
 		"before the one listed":    func() error { return w.Add(change("x", Updated, hour(3)), strings.NewReader("x")) },
@@ -393,7 +393,7 @@ func TestFixity(t *testing.T) {
 		}
 		assert.Equal(t, text, got)
 	}
-	// Too long is known at once, not at the end of what may never end.
+	// A length that is too large is reported at once, not at the end of a body that may never end.
 	n, err := io.Copy(io.Discard, Representation{Length: 5}.Verify("x", iotest.OneByteReader(strings.NewReader(text))))
 	assert.ErrorContains(t, err, "x: its length is 6, not 5")
 	assert.Equal(t, int64(6), n)

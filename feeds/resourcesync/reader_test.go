@@ -27,7 +27,7 @@ func oneItem(t *testing.T, document string) Item {
 	return items[0]
 }
 
-// Sources disagree about details. All of these mean what the first one means.
+// Sources differ in details. All of these documents mean the same as the first.
 func TestReaderTakesWhatSourcesSend(t *testing.T) {
 	want := Item{
 		Loc: "http://example.com/a/b", LastMod: time.Date(2013, 1, 2, 13, 0, 0, 0, time.UTC),
@@ -87,7 +87,7 @@ func utf16(s string) string {
 	return b.String()
 }
 
-// What is not the same in all dialects is kept apart.
+// Values that differ between dialects are kept apart.
 func TestReaderKeepsWhatItDoesNotKnow(t *testing.T) {
 	i := oneItem(t, inList(`<url><loc>HTTP://example.com/%7ea/</loc><rs:md change="moved" length="0" encoding="gzip"
 		hash="SHA-256:f4OxZX_x  crc32:0A sha1:AB nothing" datetime="2013-01-02T13:00:00.123456789+01:00"/></url>`))

@@ -162,7 +162,7 @@ func (m *maker) representation() Representation {
 	return r
 }
 
-// What is written is read again, to the last attribute.
+// A written document is read again with all its attributes.
 func TestRoundTrip(t *testing.T) {
 	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		d, items := drawDocument(t, false)

@@ -11,7 +11,7 @@ import (
 
 // Limits bound a remote document. A zero field means the default.
 type Limits struct {
-	MaxBytes      int64 // length of the document; default 100,000,000, twice what Z39.99 allows
+	MaxBytes      int64 // length of the document; default 100,000,000, twice the limit of Z39.99
 	MaxToken      int64 // bytes of one tag, text, comment or URI; default 1 MiB
 	MaxDepth      int   // nesting of elements; default 64
 	MaxAttributes int   // of one element, and namespace prefixes in scope; default 1,000

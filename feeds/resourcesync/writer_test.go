@@ -126,7 +126,7 @@ func TestHeadsThatAreForbidden(t *testing.T) {
 	}
 }
 
-// Each is refused, the document goes on without it, and has what came before.
+// Each is refused. The document goes on without it, and keeps the items before it.
 func TestItemsThatAreForbidden(t *testing.T) {
 	day := Times{From: hour(1), Until: hour(20)}
 	dump := Document{Capability: ResourceDump, Times: Times{At: hour(1)}}
@@ -268,7 +268,7 @@ func TestItemsThatAreForbidden(t *testing.T) {
 	}
 }
 
-// What looks like the forbidden and is not.
+// These items resemble forbidden ones, but are allowed.
 func TestItemsThatAreAllowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		head  Document
@@ -299,7 +299,7 @@ func TestItemsThatAreAllowed(t *testing.T) {
 	}
 }
 
-// What names a resource by an IRI is written as its URI (RFC 3987 §3.1).
+// An IRI that names a resource is written as its URI (RFC 3987 §3.1).
 func TestLinksAreURIs(t *testing.T) {
 	for href, want := range map[string]string{
 		"http://example.com/tromsø":      "http://example.com/troms%C3%B8",
@@ -319,8 +319,7 @@ func TestLinksAreURIs(t *testing.T) {
 	}
 }
 
-// A document ends before its limits are passed, and what is refused then begins
-// the next one.
+// A document ends before its limits are passed. The refused item begins the next document.
 func TestDocumentsFillUp(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	fill := func(options Options, item func(n int) Item) (b bytes.Buffer, n int) {

@@ -31,7 +31,7 @@ func published(t testing.TB, prior fragment.Source, build func(draft)) *fragment
 	return m
 }
 
-// lost returns what the second of two states loses. The limit refuses any loss.
+// lost returns the losses between two states. The limit refuses any loss.
 func lost(t testing.TB, before, after func(draft)) *losses.TooManyError {
 	t.Helper()
 	var none losses.Limit
@@ -127,7 +127,7 @@ func TestADeletedClassLeavesItsInstancesWithoutAType(t *testing.T) {
 	assert.Equal(t, "… and 24 more", e.Lines()[losses.MostNamed])
 }
 
-// What is long is cut: a name may have megabytes, and a log has it all.
+// Long values are cut in messages: a name may have megabytes, and a log has all of it.
 func TestLongNamesOfLossesAreCut(t *testing.T) {
 	long := strings.Repeat("ü", 4000)
 	e := lost(t, func(m draft) { m.Named(long, si(long)) }, func(m draft) { m.Topic(si("other")) })
@@ -197,7 +197,7 @@ func TestWhatIsNewMakesUpForNothing(t *testing.T) {
 	assert.EqualError(t, err, "this version would lose 203 of 300 statements, more than half; nothing is changed")
 }
 
-// counting is a state that counts what is asked of it.
+// counting is a state that counts the queries.
 type counting struct {
 	fragment.Source
 	asked int
@@ -227,7 +227,7 @@ func TestTheMeasureReadsNothingAgain(t *testing.T) {
 	}
 }
 
-// The following side measures record by record: what it would take away is the same there as here.
+// The subscriber compares record by record. It finds the same losses as the publisher.
 func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	before := published(t, nil, base)
 	var m losses.Measure
@@ -242,7 +242,7 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	assert.Equal(t, e.Measure, m)
 	assert.Equal(t, []int{11, 11, 12}, []int{m.Topics, m.Deleted, m.Statements}, "with the four topics of the standard")
 
-	changed := losses.Measure{Topics: 11} // where only what would change is read
+	changed := losses.Measure{Topics: 11} // The test covers reads that are limited to the changes.
 	for _, id := range []string{"a", "b"} {
 		topic, err := before.Topic(si(id))
 		require.NoError(t, err)
@@ -253,7 +253,7 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	assert.Equal(t, []int{11, 2, 3, 2}, []int{changed.Topics, changed.Emptied, changed.Gone, len(changed.Named())})
 }
 
-// Topics that are all joined with one that plays in much cost what they are, not their number squared.
+// The cost for topics that are all joined with one hub is proportional to their number, not to its square.
 func TestManyTopicsJoinedWithOneAreLinear(t *testing.T) {
 	allocated := func(topics int) float64 {
 		build := func(joined bool) func(draft) {

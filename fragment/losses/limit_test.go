@@ -36,12 +36,12 @@ func TestLimit(t *testing.T) {
 		{"", Measure{Topics: 20, Statements: 100, Gone: 50, Thinned: 50}, false, "0"},
 		{"", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 51}, true, "all"},
 		{"", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 50, Deleted: 1}, true, "1"},
-		{"", Measure{Topics: 20, Gone: 51, Thinned: 51}, false, "0"}, // nobody knows of how much
+		{"", Measure{Topics: 20, Gone: 51, Thinned: 51}, false, "0"}, // the size is not known
 		{"0", Measure{Topics: 3}, false, "0"},
 		{"0", Measure{Topics: 3, Deleted: 1}, true, "1"},
 		{"0", Measure{Topics: 3, Emptied: 1}, true, "1"},
 		{"0", Measure{Topics: 3, Untyped: 1}, true, "1"},
-		{"0", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 51}, true, "all"}, // what the default holds, a stricter one does
+		{"0", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 51}, true, "all"}, // the default allows it
 		{"11", Measure{Topics: 20, Deleted: 11, Statements: 100, Gone: 100}, false, "11"},
 		{"11", Measure{Topics: 20, Deleted: 12}, true, "12"},
 		{"50%", Measure{Topics: 4, Emptied: 2}, false, "2"},
@@ -52,7 +52,7 @@ func TestLimit(t *testing.T) {
 	} {
 		assert.Equal(t, !c.held, limitOf(t, c.limit).Allows(&c.measure), "%+v", c)
 		assert.Equal(t, c.allowedBy, Allowing(&c.measure), "%+v", c)
-		assert.True(t, limitOf(t, Allowing(&c.measure)).Allows(&c.measure), "what is said to allow it does: %+v", c)
+		assert.True(t, limitOf(t, Allowing(&c.measure)).Allows(&c.measure), "the proposed limit allows it: %+v", c)
 	}
 	for _, bad := range []string{"-1", "many", "101%", "%", "-1%", "1.5", "all%", " 5"} {
 		assert.ErrorContains(t, new(Limit).UnmarshalText([]byte(bad)), "write a number of topics, a percentage such as 80%, or all", bad)

@@ -23,7 +23,7 @@ import (
 // numbered is a topic with its id in the document.
 type numbered struct{ id, name string }
 
-// towns names so many topics, of which each has an id that is its number in the document.
+// towns returns n topics. The id of each is its number in the document.
 func towns(topics int) (all []numbered) {
 	for i := range topics {
 		all = append(all, numbered{fmt.Sprintf("id%d", i), fmt.Sprintf("Town %d", i)})
@@ -66,7 +66,7 @@ func document(all []numbered, identified bool) func(draft) {
 	}
 }
 
-// change publishes two versions, and returns what the second one changes.
+// change publishes two versions, and returns the changes of the second one.
 func change(t testing.TB, before, after func(draft)) *fragment.Change {
 	t.Helper()
 	prior := published(t, nil, before)

@@ -14,7 +14,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// graph is a source of statements. Blank nodes begin with "_:"; what else is named is called by its local part.
+// graph is a source of statements. Blank nodes begin with "_:"; other names are local parts.
 type graph map[fragment.Ref]*Statements
 
 const base = "http://example.org/"
@@ -30,7 +30,7 @@ func expand(name string) fragment.Ref {
 	return ""
 }
 
-// read reads statements, one a line. What is no prefixed name is a text.
+// read reads statements, one a line. A term that is no prefixed name is a text.
 func read(t *testing.T, text string) graph {
 	g := graph{}
 	about := func(ref fragment.Ref) *Statements {

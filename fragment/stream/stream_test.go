@@ -260,7 +260,7 @@ func TestAMergeMapDoesNotStream(t *testing.T) {
 	require.ErrorIs(t, err, stream.ErrNotStreamable)
 }
 
-// What is no XTM is the same error, streamed or not.
+// A document that is no XTM gives the same error, streamed or not.
 func TestBrokenDocumentsFailAlike(t *testing.T) {
 	for _, document := range []string{"", "<html/>", document21(described("a", ""))[:100], document21("<nonsense/>"), document21(described("a", "<name/>"))} {
 		_, want := readWhole(document, asClient)

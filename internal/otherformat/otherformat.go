@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Kinds of documents that are read beside maps. What is given in place of one is no map that is to be converted.
+// Kinds of documents that are read beside maps. A document given in place of one is no map to convert.
 const (
 	Feed    = "an Atom feed"
 	Sitemap = "a Sitemap"
@@ -32,7 +32,8 @@ const (
 	mapItself    = "give the address or the file of the map itself"
 )
 
-// The notations of RDF whose documents are no XML. What tells others by a few characters says nothing of them.
+// The notations of RDF whose documents are no XML. A few characters, which distinguish other formats, do not
+// distinguish these.
 var (
 	lines   = []string{"N-Triples", "N-Quads"}
 	turtles = []string{"Turtle", "TriG"}

@@ -68,7 +68,7 @@ func TestIsomorphicAgreesWithRDFC(t *testing.T) {
 	require.Greater(t, different, same)
 }
 
-// Each graph of the W3C's suite of Turtle that is to be understood is what the suite says, also for the other program.
+// Each valid graph of the W3C's suite of Turtle equals the result in the suite, also for the other program.
 func TestSuiteAgreesWithRDFC(t *testing.T) {
 	s := w3c.Open(t, "../../../shared/conformance/w3c-rdf11.tar.gz", "rdf-turtle")
 	read := func(file string, n turtle.Notation, base string) (all []rdf.Quad) {

@@ -13,7 +13,7 @@ var wellFormed = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 		`(?:-(?:[a-z]{2}|[0-9]{3}))?` + // the region
 		`(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*` + // variants
 		`(?:-[0-9a-wyz](?:-[a-z0-9]{2,8})+)*` + // extensions
-		`(?:-x(?:-[a-z0-9]{1,8})+)?`, // what is agreed in private
+		`(?:-x(?:-[a-z0-9]{1,8})+)?`, // a part for private use
 	`x(?:-[a-z0-9]{1,8})+`,
 	`en-GB-oed`, `i-(?:ami|bnn|default|enochian|hak|klingon|lux|mingo|navajo|pwn|tao|tay|tsu)`,
 	`sgn-(?:BE-FR|BE-NL|CH-DE)`,

@@ -70,7 +70,8 @@ func NewText(value, language string) Term {
 // Quad is a statement of a graph. A Graph without a kind is the default graph.
 type Quad struct{ Subject, Predicate, Object, Graph Term }
 
-// SyntaxError describes why and where a document was rejected, or what was tolerated in it.
+// SyntaxError describes the reason and the place of a fault, for which a document was rejected or which was
+// tolerated.
 type SyntaxError = xtm.SyntaxError
 
 // Newer returns the reason to refuse a syntax that RDF 1.2 adds to a notation.

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// What the function of [Map] returns in place of an item.
+// The function of [Map] returns this value in place of an item.
 var (
 	ErrSkip = errors.New("the item is left out")
 	ErrStop = errors.New("there are no more items")
@@ -60,8 +60,9 @@ type Pair[A, B any] struct {
 	B *B
 }
 
-// Pairs iterates over what two sorted sequences have, in their order. compare says how an item of one stands to an item
-// of the other. An item need be valid only until the next one of its sequence. Both sequences are ended when it ends.
+// Pairs iterates over the items of two sorted sequences, in their order. compare orders an item of one and an
+// item of the other. An item need be valid only until the next one of its sequence. Both sequences are ended
+// when it ends.
 func Pairs[A, B any](
 	as iter.Seq2[A, error], bs iter.Seq2[B, error], compare func(A, B) int,
 ) iter.Seq2[Pair[A, B], error] {

@@ -32,8 +32,8 @@ func sequence(numbers []int, failing int, err error, ended *bool) iter.Seq2[int,
 	}
 }
 
-// Each item of both comes once, in order, together with the equal one of the other, up to the first failure or until
-// nobody wants more.
+// Each item of both comes once, in order, together with the equal one of the other, up to the first failure or
+// until the consumer stops.
 func TestAllItemsComeInPairs(t *testing.T) {
 	testenv.Check(t, 300, 20_000, func(t *rapid.T) {
 		numbers := func(name string) []int {
@@ -70,8 +70,8 @@ func TestAllItemsComeInPairs(t *testing.T) {
 	})
 }
 
-// What is made of items comes in their order, without those that are left out, up to the first failure of either side,
-// the end that the function sees, or until nobody wants more.
+// The results come in the order of the items, without those that are left out. They end at the first failure of
+// either side, at the end that the function finds, or when the consumer stops.
 func TestMapMakesItemsOfItems(t *testing.T) {
 	broken := errors.New("broken")
 	testenv.Check(t, 300, 20_000, func(t *rapid.T) {

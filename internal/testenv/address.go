@@ -17,8 +17,8 @@ var claims struct {
 	files []*os.File
 }
 
-// FreeAddress returns a loopback address that nobody listens on. Its port is none of those that systems give to
-// connections, and no other process of tests is given it: so no other test takes it before it is used.
+// FreeAddress returns a loopback address without a listener. Systems do not give its port to connections, and
+// no other process of tests gets it. So no other test takes it before it is used.
 func FreeAddress() (string, error) {
 	claims.Lock()
 	defer claims.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// No address is given out twice, while nobody listens on it.
+// An address without a listener is not given out twice.
 func TestAddressesAreGivenOutOnce(t *testing.T) {
 	given := map[string]bool{}
 	var mu sync.Mutex

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// CPUTime returns the processor time that this process has used. Differences of
-// it are not disturbed by what else the machine is doing.
+// CPUTime returns the processor time that this process has used. Other programs of the machine do not disturb
+// differences of it.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

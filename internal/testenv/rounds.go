@@ -71,8 +71,8 @@ func Usual(few, usual int) int {
 }
 
 // Rounds returns how often a random test repeats itself: short with -all, long with -long, and n with "-rounds n". By
-// default it is a third of short. Under the race detector it is a tenth: what matters there is what runs at once, and
-// each round does that.
+// default it is a third of short. Under the race detector it is a tenth: each round runs the same goroutines at
+// once.
 func Rounds(short, long int) int {
 	n := short
 	if Long() {
@@ -90,7 +90,7 @@ func Rounds(short, long int) int {
 }
 
 // Seed returns the number that random tests begin from. It is always the same
-// number unless the command line says "-seed".
+// number unless the command line has "-seed".
 func Seed() uint64 { return *seed }
 
 // Rand returns a source of random numbers that depends on Seed and on the test's

@@ -13,8 +13,8 @@ import (
 )
 
 // Shared returns the path of a file or folder below "shared", which stands
-// beside a checkout: real maps, conformance cases, schemas. Where it is missing,
-// the test is skipped and says what is not checked.
+// beside a checkout: real maps, conformance cases, schemas. If it is missing, the test is skipped and logs the
+// checks that it left out.
 func Shared(t testing.TB, path string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -61,8 +61,8 @@ var packages = map[string]string{"xmllint": "libxml2-utils", "promtool": "promet
 	"nginx": "nginx-light", "groonga": "groonga-bin", "java": "default-jre-headless", "javac": "default-jdk-headless",
 	"etcd": "etcd-server", "psql": "postgresql-client"}
 
-// Command returns the path of a program. Where it is missing, the test is
-// skipped and says what is not checked.
+// Command returns the path of a program. If it is missing, the test is skipped and logs the checks that it left
+// out.
 func Command(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -7,7 +7,7 @@ import (
 )
 
 var endingRules = []rule{
-	{"a closed engine says so", func(c *checker) {
+	{"a closed engine returns an error", func(c *checker) {
 		set(c, c, "a", "1")
 		require.NoError(c, c.Close())
 		require.NoError(c, c.Close())

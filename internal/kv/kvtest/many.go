@@ -131,7 +131,7 @@ func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []s
 	require.NoError(t, err)
 	for _, key := range keys {
 		if len(state[key]) <= 10_000 {
-			require.True(t, given[key], "nothing was said of %.80q", key)
+			require.True(t, given[key], "no answer for %.80q", key)
 		}
 	}
 	for _, prefix := range []string{"few/", "many/", "none"} {

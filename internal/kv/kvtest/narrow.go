@@ -14,18 +14,18 @@ import (
 
 // narrowRules are about commits that depend on some keyspaces alone. Keys of the keyspace n begin with in(n).
 var narrowRules = []rule{
-	{"a commit is refused only where what it depends on has changed", func(c *checker) {
+	{"a commit is refused only if the rows that it depends on have changed", func(c *checker) {
 		for _, size := range []int{1, many} {
 			for name, by := range map[string]struct {
 				reads   []uint32
 				other   string // the row that another writer changes meanwhile
 				refused bool
 			}{
-				"nothing":            {nil, in(9, "x"), false},
-				"its own keyspace":   {nil, in(1, "x"), true},
-				"what it has read":   {[]uint32{2, 3}, in(3, "x"), true},
-				"what it reads only": {[]uint32{2, 3}, in(4, "x"), false},
-				"a keyspace of none": {[]uint32{5}, in(5, "x"), true},
+				"nothing":                         {nil, in(9, "x"), false},
+				"its own keyspace":                {nil, in(1, "x"), true},
+				"a keyspace that it has read":     {[]uint32{2, 3}, in(3, "x"), true},
+				"a keyspace that it has not read": {[]uint32{2, 3}, in(4, "x"), false},
+				"a keyspace of none":              {[]uint32{5}, in(5, "x"), true},
 			} {
 				set(c, c, in(2, "a"), "1", in(3, "a"), "1")
 				require.NoError(c, c.DeletePrefix(c.Context(), []byte(in(5, ""))))
@@ -50,7 +50,7 @@ var narrowRules = []rule{
 			}
 		}
 	}},
-	{"of two that each read what the other changes one is refused", func(c *checker) {
+	{"if each of two transactions reads rows that the other changes, one is refused", func(c *checker) {
 		set(c, c, in(1, "a"), "1", in(2, "a"), "1")
 		r := snapshot(c, c)
 		defer r.Close()

@@ -46,7 +46,7 @@ var sharingRules = []rule{
 		}
 		require.Equal(c, []string{"a", "1"}, rows(c, c, ""))
 	}},
-	{"a version stays until somebody commits", func(c *checker) {
+	{"a version stays until a commit", func(c *checker) {
 		first := version(c, c)
 		require.NotZero(c, first)
 		r := snapshot(c, c)

@@ -26,7 +26,7 @@ var writingRules = []rule{
 		set(c, c, "a", "1", "a", "2", "b", "1", "b", "-", "c", "-", "c", "3")
 		require.Equal(c, []string{"a", "2", "c", "3"}, rows(c, c, ""))
 	}},
-	{"what is not committed is nowhere", func(c *checker) {
+	{"uncommitted rows are not visible", func(c *checker) {
 		set(c, c, "a", "1")
 		w, err := c.Begin(c.Context(), version(c, c))
 		require.NoError(c, err)
@@ -41,7 +41,7 @@ var writingRules = []rule{
 		}), wrong)
 		require.Equal(c, []string{"a", "1"}, rows(c, c, ""))
 	}},
-	{"what was given to a writer is the caller's after the commit", func(c *checker) {
+	{"the bytes given to a writer belong to the caller after the commit", func(c *checker) {
 		key, value := []byte("a"), []byte("1")
 		require.NoError(c, Update(c.Context(), c, func(_ kv.Reader, w kv.Writer) error { return w.Put(key, value) }))
 		key[0], value[0] = 'z', '9'
@@ -91,7 +91,7 @@ var writingRules = []rule{
 		}
 		require.Equal(c, []string{long, "1"}, rows(c, c, ""))
 	}},
-	{"what is written in bulk shows when it is committed", func(c *checker) {
+	{"rows written in bulk are visible after the commit", func(c *checker) {
 		set(c, c, "a", "1", "z", "1")
 		w, err := c.Bulk(c.Context())
 		require.NoError(c, err)
@@ -102,7 +102,7 @@ var writingRules = []rule{
 		require.Equal(c, map[string]int{"x": many}, values(c, c, "r"))
 		require.Equal(c, []string{"a", "1"}, append(rows(c, c, "a"), rows(c, c, "z")...))
 	}},
-	{"a bulk that is given up hinders nobody", func(c *checker) {
+	{"an abandoned bulk does not block other writers", func(c *checker) {
 		w, err := c.Bulk(c.Context())
 		require.NoError(c, err)
 		require.NoError(c, writeMany(w, "r", 10_000, 10, "x"))
@@ -110,7 +110,7 @@ var writingRules = []rule{
 		require.NoError(c, c.DeletePrefix(c.Context(), []byte("r")))
 		require.Empty(c, rows(c, c, ""))
 	}},
-	{"what a bulk has written that is given up goes, and does not come back", func(c *checker) {
+	{"the rows of an abandoned bulk are removed, and do not come back", func(c *checker) {
 		w, err := c.Bulk(c.Context())
 		require.NoError(c, err)
 		require.NoError(c, writeMany(w, "r", 110, 100_000, "x"))

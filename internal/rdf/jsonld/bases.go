@@ -15,7 +15,7 @@ const (
 	host     = "b.tmshare/"
 	folder   = host + "d/"
 	dot      = "~2e~"
-	appended = "~~~~" // ends a vocabulary that may be relative: keys are appended to what it is resolved to
+	appended = "~~~~" // ends a vocabulary that may be relative: keys are appended to the resolved IRI
 )
 
 // base returns the stand-in for a base.
@@ -60,7 +60,7 @@ var ofStandIn = regexp.MustCompile("^" + standIn + "([0-9]+)://(.*)$")
 // inMessage matches the stand-in for an IRI in a message of the library.
 var inMessage = regexp.MustCompile(standIn + `[0-9]+://[^\s"')>]*`)
 
-// resolved returns the IRI of which the library made this one.
+// resolved returns the original IRI that the library has resolved to this one.
 func (d *document) resolved(s string) string {
 	parts := ofStandIn.FindStringSubmatch(s)
 	if parts == nil {

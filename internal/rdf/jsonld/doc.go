@@ -3,7 +3,9 @@
 // else an error.
 //
 //	read.go        from a document to statements
-//	check.go       size, depth and form of the JSON, with the place of what is wrong
+//
+//	check.go       size, depth and form of the JSON, with the place of each fault
+//
 //	growth.go      how much longer terms and namespaces may make a document
 //	copies.go      how many terms contexts take over from others
 //	bases.go       relative IRIs
@@ -11,7 +13,9 @@
 //	statements.go  from an expanded document to statements
 //	numbers.go     numbers as literals
 //	unmapped.go    keys and values that are left out
-//	place.go       which node is wrong, and what says nothing
+//
+//	place.go       the node with the fault, and nodes without statements
+//
 //	contexts.go    the table
 //	write.go       from statements to a document
 package jsonld

@@ -38,7 +38,7 @@ func escape(s string) string {
 
 var escapes = regexp.MustCompile("~[0-9a-fA-F]*~")
 
-// plain returns the text of which escape made this one, or of which it made parts of this one.
+// plain returns the text that escape has changed into this one, or into one that contains parts of this one.
 func plain(s string) string {
 	if !strings.Contains(s, "~") {
 		return s

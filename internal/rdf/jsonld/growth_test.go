@@ -28,7 +28,7 @@ func repeated(n int, format string) string {
 	return b.String()
 }
 
-// chain makes terms each of which is made of the one before.
+// chain makes terms. Each is made of the one before.
 func chain(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -37,7 +37,7 @@ func chain(n int) string {
 	return b.String()
 }
 
-// Short documents do not take much memory: what their terms and namespaces are made to is counted first.
+// Short documents do not take much memory: the lengths of expanded terms and namespaces are counted first.
 func TestGrowth(t *testing.T) {
 	long := strings.Repeat("x", 8000)
 	for name, document := range map[string]string{
@@ -52,7 +52,8 @@ func TestGrowth(t *testing.T) {
 		assert.Less(t, bytes, uint64(100<<20), "%s: %d bytes", name, len(document))
 		assert.Error(t, err, name)
 	}
-	// What is usual is read: many nodes with a short namespace, a context in each node, relative IRIs on a base.
+	// Usual documents are read: many nodes with a short namespace, a context in each node, relative IRIs on a
+	// base.
 	for name, document := range map[string]string{
 		"nodes":    `{"@context": {"@vocab": "https://schema.org/", "id": "@id"}, "@graph": [` + repeated(20_000, `{"id": "http://e/%[1]d", "name": "n", "n": %[1]d},`) + `{}]}`,
 		"contexts": `[` + repeated(5_000, `{"@context": {"@vocab": "https://schema.org/", "s": "https://schema.org/", "t": "s:t"}, "@id": "%d", "t": 1},`) + `{}]`,
@@ -64,7 +65,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// Of what is wrong with a document that has several nodes, the first node is named, and where it begins.
+// If a document with several nodes has a fault, the error names the first node and its place.
 func TestMeaningHasAPlace(t *testing.T) {
 	for document, want := range map[string]string{
 		"{\"@graph\": [\n {\"@id\": \"http://e/a\", \"http://e/p\": 1},\n {\"@id\": \"http://e/b\", \"http://e/p\": {\"@value\": {}}},\n {}]}": `doc:3:2: the document is no JSON-LD: invalid value object value: `,
@@ -77,7 +78,7 @@ func TestMeaningHasAPlace(t *testing.T) {
 	}
 }
 
-// A document of which nothing is left as no context maps its keys is refused, and not read as an empty map.
+// A document is refused if no context maps its keys. It is not read as an empty map.
 func TestNothingIsMapped(t *testing.T) {
 	for _, document := range []string{`{"name": "Oslo"}`, `[{"name": "Oslo", "of": {"name": "x"}}, {"a": 1}]`, `{"@context": {"n": "http://e/n"}, "name": "Oslo"}`, `{"@graph": [{"@id": "http://e/a", "name": "Oslo"}]}`} {
 		_, err := read(document)

@@ -35,8 +35,8 @@ func text(t testing.TB, all []rdf.Quad) string {
 	return b.String()
 }
 
-// What JSON-LD 1.1 has is understood: contexts in contexts, lists, languages, numbers, graphs, types that bring a
-// context.
+// The constructs of JSON-LD 1.1 are understood: contexts in contexts, lists, languages, numbers, graphs, types
+// that bring a context.
 func TestRead(t *testing.T) {
 	all, err := read(`{
  "@context": ["http://www.w3.org/2013/json-ld-context/rdfa11", {"@version": 1.1, "@base": "http://example.org/base/", "label": {"@id": "rdfs:label", "@container": "@language"},
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	assert.Equal(t, rdf.NewIRI("http://example.org/g"), all[1].Graph)
 }
 
-// Each message says where, what and what to do. Nothing is fetched.
+// Each message states the place, the fault and the remedy. Nothing is fetched.
 func TestMessages(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	for document, want := range map[string]string{
@@ -104,7 +104,7 @@ func TestMessages(t *testing.T) {
 	assert.ErrorIs(t, err, wrong)
 }
 
-// What is written of a graph is the same graph.
+// A written graph is read as the same graph.
 func TestGraphsAreWritten(t *testing.T) {
 	s := w3c.Open(t, archive, "rdf-turtle")
 	written := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 )
 
-// readWarned reads a document, and returns what is told of it: place, rule, what, where.
+// readWarned reads a document, and returns the place, rule and text of each warning.
 func readWarned(document string) (all []rdf.Quad, warnings []string, err error) {
 	err = jsonld.Read(strings.NewReader(document), jsonld.Options{
 		URI: "doc", Base: "http://example.org/doc",
@@ -26,7 +26,8 @@ func readWarned(document string) (all []rdf.Quad, warnings []string, err error) 
 	return all, warnings, err
 }
 
-// What a document has and its graph has not is told, with the place and the name of its node. What is left is read.
+// Parts of a document that its graph does not have are reported, with the place and the name of the node. The
+// other parts are read.
 func TestNothingIsLeftOutSilently(t *testing.T) {
 	const context = `"@context": {"@version": 1.1, "p": "x:p", "none": null, "g": "@graph", "s": {"@id": "x:s", "@context": {"q": "x:q"}},
   "T": {"@id": "x:T", "@context": {"q": "x:q"}}, "empty": {"@id": "x:e", "@context": null}, "list": {"@id": "x:l", "@container": "@list"}}`
@@ -81,7 +82,8 @@ func TestVeryManyLossesAreCounted(t *testing.T) {
 	}
 }
 
-// IRIs that no notation of RDF can write are refused wherever they stand, and so is what is lost in the JSON itself.
+// IRIs that no notation of RDF can write are refused wherever they stand, and so are values that are lost in
+// the JSON itself.
 func TestWhatRDFDoesNotHaveIsRefused(t *testing.T) {
 	for document, want := range map[string]string{
 		"[{},\n {\"@id\": \"http://e/a b\", \"x:p\": 1}]":                                   `doc:2:21: the IRI <http://e/a b> has the character ' ', which no IRI has; escape it with a percent sign (in the node "http://e/a b")`,
@@ -127,7 +129,7 @@ func TestIRIsAreExact(t *testing.T) {
 	}
 }
 
-// What looks like a context in a JSON literal is part of it.
+// An object in a JSON literal that resembles a context is part of the literal.
 func TestLiteralsMayHaveContexts(t *testing.T) {
 	const literal = `{"@context":{"@base":"http://e/","@vocab":"v","a b":"../ü"},"@id":".."}`
 	all, warnings, err := readWarned(`{"x:p": {"@type": "@json", "@value": ` + literal + `}, "@context": {"@base": ".."}}`)
@@ -156,8 +158,7 @@ func TestRelativeVocabularies(t *testing.T) {
 	}
 }
 
-// Numbers are what they are in the document: integers with all their digits, others as the next double, in its canonical
-// form.
+// Numbers keep their values: integers all their digits, others the nearest double, in its canonical form.
 func TestNumbers(t *testing.T) {
 	const integer, double = rdf.XSD + "integer", rdf.XSD + "double"
 	for number, want := range map[string]rdf.Term{
@@ -186,7 +187,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// The term is blamed of which others are made, not one that is made of it.
+// The error names the term that other terms are made of, not one of those.
 func TestTheRightTermIsBlamed(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for document, want := range map[string]string{

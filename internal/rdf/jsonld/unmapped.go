@@ -40,7 +40,7 @@ func (m *maker) unmapped(value any, o *ld.JsonLdOptions) {
 			}
 		}
 	}
-	// What is below a key that is passed over may be no JSON-LD.
+	// The values below a key that is passed over may be no JSON-LD.
 	value, _ = marked(value, false)
 	if _, err := expand(value, own); err != nil {
 		delete(m.more, rdf.UnmappedKeys)
@@ -57,7 +57,7 @@ func (m *maker) unmapped(value any, o *ld.JsonLdOptions) {
 	}
 }
 
-// dropped returns the key of which a property was made, if it is one that no context maps.
+// dropped returns the key of a property, if no context maps the key.
 func dropped(property string) (key string, ok bool) {
 	if _, name, ok := strings.Cut(property, reserved); ok {
 		return "@" + name, true

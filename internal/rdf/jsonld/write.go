@@ -38,7 +38,7 @@ type output struct {
 	short *rdf.Shortener
 }
 
-// comma begins the next of several things, of which i were before it.
+// comma begins the next value of several. i is the number of values before it.
 func (w *output) comma(i int, begin string) {
 	if i > 0 {
 		w.WriteByte(',')

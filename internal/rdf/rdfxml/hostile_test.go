@@ -12,7 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
+// Each message states the place, the fault and the remedy. Nothing is fetched, and nothing grows without a
+// bound.
 func TestMessages(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	const begin = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">`
@@ -49,7 +50,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What RDF 1.2 adds is refused by that name, with its place.
+// Constructs of RDF 1.2 are refused by that name, with their place.
 func TestSyntaxOfRDF12IsNamed(t *testing.T) {
 	const begin = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" xmlns:its="http://www.w3.org/2005/11/its"`
 	for document, want := range map[string]string{

@@ -23,7 +23,7 @@ func collect(all *[]rdf.Quad) func(rdf.Quad) error {
 	}
 }
 
-// What is written of a graph is the same graph, or is refused with the reason.
+// A written graph is read as the same graph, or is refused with the reason.
 func TestGraphsAreWritten(t *testing.T) {
 	s := w3c.Open(t, archive, "rdf-turtle")
 	written, refused := 0, 0

@@ -19,7 +19,8 @@ import (
 
 func discard(rdf.Quad) error { return nil }
 
-// Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
+// Each message states the place, the fault and the remedy. Nothing is fetched, and nothing grows without a
+// bound.
 func TestMessages(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	for document, want := range map[string]string{
@@ -58,7 +59,7 @@ func TestMessages(t *testing.T) {
 	assert.ErrorContains(t, err, "the term is longer than 1000 bytes")
 }
 
-// What RDF 1.2 adds is refused by that name, with its place, in each notation of the family.
+// Constructs of RDF 1.2 are refused by that name, with their place, in each notation of the family.
 func TestSyntaxOfRDF12IsNamed(t *testing.T) {
 	const turtles, lines = 1<<turtle.Turtle | 1<<turtle.TriG, 1<<turtle.NTriples | 1<<turtle.NQuads
 	for document, want := range map[string]struct {
@@ -99,7 +100,7 @@ func TestErrorsOfReadingAndOfTheCallerEndIt(t *testing.T) {
 	assert.ErrorIs(t, err, wrong)
 }
 
-// A document that is accepted is the same byte by byte, and what is written of it is the same graph.
+// The same bytes are accepted if they come one by one, and the written graph is read as the same graph.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		"@prefix p: <http://x/> . p:a a p:b ; p:c 'd'@en, \"\"\"e\n\"\"\"^^p:f, 1, -.5, 1e3, true .", "[ <x:p> ( 1 _:b [] ) ] .",

@@ -21,7 +21,7 @@ type input struct {
 	emptyReads int
 }
 
-// What is read at a time: little of a document at first, as many are small.
+// The sizes of a read: small at first, as many documents are small.
 const firstBuffer, bufferSize = 4 << 10, 64 << 10
 
 // errBroken ends parsing from any depth: the error is in input.failed, or a SyntaxError.

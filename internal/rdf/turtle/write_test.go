@@ -34,7 +34,8 @@ func writtenQuads(t *testing.T, all []rdf.Quad) string {
 	return b.String()
 }
 
-// What is written is as people write it: prefixes, groups, brackets for nodes with one place, parentheses for lists.
+// Documents have the forms that people write: prefixes, groups, brackets for nodes with one place, parentheses
+// for lists.
 func TestWrittenAsPeopleDo(t *testing.T) {
 	assert.Equal(t, `@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

@@ -13,7 +13,8 @@ import (
 // axeVariable names the environment variable with the path of axe.min.js, of the npm package axe-core.
 const axeVariable = "TMSHARE_AXE"
 
-// Axe returns the source of axe-core. If it is not installed, it logs what is not checked, and returns "".
+// Axe returns the source of axe-core. If it is not installed, it logs the checks that it leaves out, and
+// returns "".
 func Axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(axeVariable)

@@ -127,10 +127,10 @@ var Lies = []Lie{
 	{Name: "dropped in the middle", Sign: Framing, Passing: true, tell: middle(func(*http.Request) {
 		panic(http.ErrAbortHandler)
 	})},
-	{Name: "shorter than it says", Sign: Framing, Passing: true, tell: saying(func(body []byte) int {
+	{Name: "shorter than its length states", Sign: Framing, Passing: true, tell: saying(func(body []byte) int {
 		return len(body) + 7
 	})},
-	{Name: "longer than it says", Sign: Content, Passing: true, tell: saying(func(body []byte) int {
+	{Name: "longer than its length states", Sign: Content, Passing: true, tell: saying(func(body []byte) int {
 		return len(body) / 2
 	})},
 	{Name: "truncated, packed", Sign: Framing, Passing: true, tell: packed(func(l *Liar, body []byte) []byte {
@@ -149,7 +149,7 @@ var Lies = []Lie{
 		p[len(p)-8] ^= 0xFF
 		return p
 	})},
-	{Name: "not packed though it says so", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte {
+	{Name: "stated as packed, but not packed", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte {
 		return body
 	})},
 	{Name: "bomb", Sign: Content, tell: packed(func(*Liar, []byte) []byte { return bomb() })},
@@ -199,7 +199,7 @@ var Lies = []Lie{
 		}},
 }
 
-// collection returns the path of the collection of which a request is.
+// collection returns the path of the collection that a request is for.
 func collection(r *http.Request) string {
 	parts := strings.SplitN(r.URL.Path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")

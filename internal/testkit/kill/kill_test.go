@@ -40,7 +40,7 @@ func TestProcessesEndByThemselvesOrAreKilled(t *testing.T) {
 	_, ok = p.Line()
 	assert.False(t, ok)
 
-	assert.False(t, Start(t, "count").Kill(time.Minute), "it ends before, and nobody waits a minute")
+	assert.False(t, Start(t, "count").Kill(time.Minute), "it ends before, without a wait of a minute")
 	assert.False(t, Start(t, "exit").Expect(3).Wait())
 }
 

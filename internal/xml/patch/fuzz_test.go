@@ -71,8 +71,8 @@ type discard int
 func (d *discard) Write(p []byte) (int, error) { *d += discard(len(p)); return len(p), nil }
 
 // BenchmarkMake makes the patch of a fragment of some 200 KiB that has gained an occurrence, and
-// packs the same bytes by gzip, at its fastest: what is done to each fragment that is stored.
-// The ratio is that of the speeds, of processor time.
+// packs the same bytes by gzip, at its fastest. Each stored fragment is packed so. The ratio is that of the
+// speeds, of processor time.
 //
 //	go test ./internal/xml/patch -run xxx -bench Make
 func BenchmarkMake(b *testing.B) {

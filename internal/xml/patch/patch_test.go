@@ -36,7 +36,7 @@ func leads(t require.TestingT, before, after string) string {
 	return string(patch)
 }
 
-// What patches look like (RFC 7351 §2.1, Patch Example, has the same form).
+// The form of patches is that of RFC 7351 §2.1, Patch Example.
 func TestPatch(t *testing.T) {
 	t.Parallel()
 	before := "<?xml version=\"1.0\"?>\n<m xmlns='urn:m' xmlns:p=\"urn:x\">\n<a/>\n<b p:c='1'/>\n<c/>\n<k/></m>\n"
@@ -103,7 +103,7 @@ func TestDocumentsWithoutPatches(t *testing.T) {
 	assert.ErrorContains(t, err, "another encoding")
 }
 
-// What is not known, or does not fit, is refused.
+// A patch that is not known, or does not fit, is refused.
 func TestPatchesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const before = "<m xmlns='urn:m'><a>\n<b/></a> <c/><d>text</d><e xmlns='urn:e'><f/></e></m>"
@@ -176,7 +176,7 @@ func TestPatchesAreSmall(t *testing.T) {
 	}
 }
 
-// hub is the fragment of a topic with so many occurrences, one of which may be special.
+// hub is the fragment of a topic with n occurrences, one of which may be special.
 func hub(t testing.TB, version xtm.Version, n, special int) string {
 	tm := tmdm.New()
 	topic := tm.CreateTopicBySubjectIdentifier("http://psi.example.org/hub")

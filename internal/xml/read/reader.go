@@ -106,7 +106,7 @@ func (r *Reader) translated(err error) error {
 	case errors.As(err, &limit):
 		return r.errors.Limit(Place{limit.URI, limit.Line, limit.Column}, fields[limit.Limit], limit.Max)
 	}
-	// What is left is an error of the reader, which the scanner wraps.
+	// The remaining error is one of the reader, which the scanner wraps.
 	return fmt.Errorf("reading %s: %w", r.URI, errors.Unwrap(err))
 }
 

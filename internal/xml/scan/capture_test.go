@@ -10,7 +10,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// What is captured is what stands in the document, however it comes.
+// The captured bytes are those of the document, however it is read.
 func TestCapture(t *testing.T) {
 	t.Parallel()
 	for name, inner := range map[string]string{

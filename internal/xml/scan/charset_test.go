@@ -60,9 +60,9 @@ func TestCharsetOfTheContentType(t *testing.T) {
 		"a byte order mark":                           {"application/xml; charset=iso-8859-1", "\uFEFF" + declared("ISO-8859-1", "é"), "é"},
 		"a byte order mark of UTF-16":                 {"application/xml; charset=utf-8", "\xFF\xFE" + wide(declared("UTF-8", "é")), "é"},
 		"UTF-16 without a mark":                       {"application/xml; charset=utf-16le", wide(declared("UTF-16", "é")), "é"},
-		"UTF-16 that is said to be UTF-8":             {"application/xml; charset=utf-8", wide(declared("UTF-16", "é")), "é"},
+		"UTF-16, declared as UTF-8":                   {"application/xml; charset=utf-8", wide(declared("UTF-16", "é")), "é"},
 		"an unknown parameter":                        {"application/xml; charset=x-none", declared("ISO-8859-1", latin("é")), "é"},
-		"said to be UTF-16, and is none":              {"application/xml; charset=utf-16", declared("ISO-8859-1", latin("é")), "é"},
+		"declared as UTF-16, and is not":              {"application/xml; charset=utf-16", declared("ISO-8859-1", latin("é")), "é"},
 		"an empty parameter":                          {"application/xml; charset=", declared("ISO-8859-1", latin("é")), "é"},
 		"no media type":                               {";;", declared("ISO-8859-1", latin("é")), "é"},
 		"far behind, in the first":                    {"application/xml; charset=utf-8", declared("ISO-8859-1", long+"é"), long + "é"},
@@ -83,7 +83,7 @@ func TestCharsetOfTheContentType(t *testing.T) {
 	for name, c := range map[string]struct{ contentType, document, want string }{
 		"a mark and a declaration, without a parameter": {"application/xml", "\uFEFF" + declared("ISO-8859-1", "é"), "the document says that it is in ISO-8859-1, but it is in UTF-8, by its byte order mark"},
 		"text in neither":               {"application/xml; charset=us-ascii", declared("UTF-8", latin("é")), "UTF-8"},
-		"what is neither, undeclared":   {"application/xml; charset=utf-8", "<a>" + latin("é") + "</a>", "UTF-8"},
+		"neither, undeclared":           {"application/xml; charset=utf-8", "<a>" + latin("é") + "</a>", "UTF-8"},
 		"legal at first, and then not":  {"application/xml; charset=utf-8", declared("ISO-8859-1", "é"+long+latin("é")+"x"), "UTF-8"},
 		"the end inside of a character": {"application/xml; charset=utf-8", declared("Shift_JIS", "\x82"), "Shift_JIS"},
 	} {

@@ -71,7 +71,7 @@ func (c *cursor) needSpace() {
 	}
 }
 
-// What kind of name may stand in a place.
+// The kinds of names that may stand in a place.
 type nameForm uint8
 
 const (

@@ -82,7 +82,7 @@ func TestPositionsAroundEntities(t *testing.T) {
 	assert.Equal(t, want, checkSizes(t, []byte(document), Options{}))
 }
 
-// Parameter entities and what has not been read: XML 1.0 §2.8, §4.1, §5.1.
+// Parameter entities and declarations that have not been read: XML 1.0 §2.8, §4.1, §5.1.
 func TestParameterEntities(t *testing.T) {
 	checkContent(t, []contentCase{
 		{`<!DOCTYPE a [<!ENTITY % p "<!ENTITY e 'x'>">%p;]><a>&e;</a>`, `<a>"x"</a>`},
@@ -98,7 +98,7 @@ func TestParameterEntities(t *testing.T) {
 		{`<!DOCTYPE a [% p;]><a/>`, "error 1:15: a name is expected here, not ' '"},
 		{`<!DOCTYPE a [<!ELEMENT %p; EMPTY>]><a/>`, "error 1:24: a name is expected here, not '%'"},
 
-		// what stands behind a parameter entity that is not read does not count …
+		// declarations behind a parameter entity that is not read do not count …
 		{`<!DOCTYPE a [<!ENTITY e "x"><!ENTITY % p SYSTEM "p">%p;<!ENTITY f "y"><!ATTLIST a b CDATA "z">]><a>&e;&f;</a>`, `<a>"x"</a>`},
 		{`<!DOCTYPE a [%p;<!ENTITY f "y">]><a b="-&f;-">&f;</a>`, `<a b="--"></a>`},
 		{`<!DOCTYPE a [%p;<!ATTLIST a b CDATA "&f;">]><a/>`, `<a></a>`},
@@ -166,7 +166,7 @@ func TestAttributesByTheDTD(t *testing.T) {
 	}, Options{})
 }
 
-// The documents before make no difference to what a DTD says about a name.
+// The documents before do not affect the declarations of a DTD for a name.
 func TestResetLearnsTheDTD(t *testing.T) {
 	s := NewScanner(strings.NewReader("<a/>"), Options{})
 	_, _, err := drain(s)

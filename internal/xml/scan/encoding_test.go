@@ -99,7 +99,7 @@ func TestEncodingErrors(t *testing.T) {
 		{utf16("<a/>") + "\x00", "error 1:5: the document ends inside a character"},
 		{utf16("<a>\uFFFE</a>"), "error 1:4: the character U+FFFE is not allowed in XML"},
 		{utf16("<a>\uFFFD</a>"), `<a>"�"</a>`},
-		// no decoder says that these are control characters
+		// no decoder reports that these are control characters
 		{declare("ISO-8859-1", "<a>\x00</a>"), "error 1:47: the character U+0000 is not allowed in XML"},
 	}, Options{})
 }

@@ -34,7 +34,7 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, document []byte, misc bool) {
 		o := Options{Misc: misc, SkipUnread: misc, BufferSize: 32, Limits: Limits{Depth: 50, Expansion: 10_000}}
-		if size := contentSize(document, o); size > 10_000+(1+1)*3*len(document) { // 3: what a byte becomes in UTF-8
+		if size := contentSize(document, o); size > 10_000+(1+1)*3*len(document) { // 3: the length of a byte in UTF-8
 			t.Fatalf("%d bytes of content are made of %d", size, len(document))
 		}
 		small := trace(bytes.NewReader(document), o)
@@ -146,7 +146,7 @@ func standardOutline(document []byte) (all []string, ok bool) {
 			all = append(all, "<"+token.Name.Space+" "+token.Name.Local)
 			for _, a := range token.Attr {
 				if strings.ContainsAny(a.Value, "\t\n\r") {
-					return nil, false // it does not normalise, so references cannot be told from the rest
+					return nil, false // it does not normalise, so references cannot be distinguished from the rest
 				}
 				if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
 					continue

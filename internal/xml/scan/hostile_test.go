@@ -59,7 +59,7 @@ func TestExpansionsAreBounded(t *testing.T) {
 	assert.Equal(t, "DTD", limit.Limit)
 }
 
-// What expands in moderation is fine, however much there is of it.
+// Moderate expansion is allowed, however often it occurs.
 func TestExpansionsInProportion(t *testing.T) {
 	document := "<!DOCTYPE a [<!ENTITY auml 'ä'><!ATTLIST b type CDATA 'simple'>]><a>" + strings.Repeat("some words, then &auml; <b c='d'/>", 10_000) + "</a>"
 	_, _, err := drain(NewScanner(strings.NewReader(document), Options{Limits: Limits{Expansion: 1000}}))

@@ -27,8 +27,7 @@ type window struct {
 	pos, end int
 }
 
-// fill reads more of the document, or sets inErr. What stands before pos is
-// given up.
+// fill reads more of the document, or sets inErr. The bytes before pos are given up.
 func (s *Scanner) fill() {
 	s.makeRoom()
 	want := 1

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// Each limit lets through what is just within it.
+// Each limit accepts a value that is just within it.
 func TestLimits(t *testing.T) {
 	repeat := strings.Repeat
 	attributes := func(n int) string {
@@ -137,7 +137,7 @@ type liar struct{}
 
 func (*liar) Read(p []byte) (int, error) { return len(p) + 1, nil }
 
-// What a document costs does not depend on its length.
+// The cost of a document does not depend on its length.
 func TestMemoryIsConstant(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	allocations := func(topics int) float64 {

@@ -73,7 +73,7 @@ type names struct {
 	text  strings.Builder
 }
 
-// What a document with ever new names may hold on to.
+// The limits of the names that a document with ever new names may keep.
 const (
 	firstSlots = 64
 	mostNames  = 4096
@@ -133,8 +133,7 @@ func (t *names) add(b []byte, p, q, colon int) *name {
 	return n
 }
 
-// string makes a string of b that shares its memory with others. What has been
-// written to a builder never changes.
+// string makes a string of b that shares its memory with others. Bytes written to a builder never change.
 func (t *names) string(b []byte) string {
 	if t.text.Cap()-t.text.Len() < len(b) {
 		t.text = strings.Builder{}

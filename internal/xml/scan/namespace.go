@@ -71,7 +71,7 @@ func (s *Scanner) undeclare(n int) {
 	s.bindings = s.bindings[:n]
 }
 
-// What is kept of namespace names, to make one string for all declarations.
+// The limits of the namespace names that are kept, to make one string for all declarations.
 const (
 	mostSpaces     = 256
 	mostSpaceBytes = 1024

@@ -63,8 +63,8 @@ func clark(n Name) string {
 	return fmt.Sprintf("%s{%s}%s", n.Prefix, n.Space, n.Local)
 }
 
-// content is what a document comes down to: the events without positions, in
-// one line, or the reason why it is rejected.
+// content is the summary of a document: the events without positions, in one line, or the reason for its
+// rejection.
 func content(document string, o Options) string {
 	events := trace(strings.NewReader(document), o)
 	var out strings.Builder

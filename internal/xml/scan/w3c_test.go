@@ -32,7 +32,7 @@ type conformanceCase struct {
 	URI            string `xml:"URI,attr"`
 	Output         string `xml:"OUTPUT,attr"`
 	document       []byte
-	canonical      []byte // what Output names
+	canonical      []byte // the file that Output names
 }
 
 // applies tells cases for XML 1.0, fifth edition, with namespaces.
@@ -41,7 +41,7 @@ func (c conformanceCase) applies() bool {
 	return among(c.Version, "1.0") && among(c.Edition, "5") && !strings.HasSuffix(c.Recommendation, "1.1") && c.Namespace != "no"
 }
 
-// external says that the outcome depends on entities that are not read.
+// external reports that the outcome depends on entities that are not read.
 func (c conformanceCase) external() bool { return c.Entities != "" && c.Entities != "none" }
 
 func (c conformanceCase) hasDTD() bool {
@@ -111,7 +111,7 @@ func TestW3CSuite(t *testing.T) {
 		dtd := c.hasDTD()
 		switch {
 		case c.Type == "error": // a processor may report these or not
-		case c.Type == "not-wf" && c.external(): // the fault may be in what is not read
+		case c.Type == "not-wf" && c.external(): // the fault may be in a part that is not read
 		case c.Type == "not-wf":
 			var syntax *SyntaxError
 			if assert.True(t, errors.As(err, &syntax), "%s (%s) is accepted: %v", c.ID, c.URI, err) {

@@ -135,7 +135,7 @@ func TestText(t *testing.T) {
 	}, Options{})
 }
 
-// Long names are not told from each other by their beginning, end and length.
+// Long names are not distinguished by their beginning, end and length alone.
 func TestSimilarNames(t *testing.T) {
 	var document strings.Builder
 	document.WriteString("<a>")
