@@ -20,10 +20,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// TestAggregates runs random histories of two or three sources that speak of
-// the same subjects. The update of one leaves the records of the others as they
-// are, byte for byte, and what the subscriber's states say together is what the
-// publishers' maps say together.
+// TestAggregates runs random histories of two or three sources with the same subjects. The update of one leaves the
+// records of the others as they are, byte for byte. The subscriber's states together have the same statements as the
+// publishers' maps together.
 func TestAggregates(t *testing.T) {
 	counts := map[string]int{}
 	for n := range uint64(histories() / 5) {
@@ -122,7 +121,7 @@ func (s *sources) compareViews(counts map[string]int) {
 	}
 	if read := s.readTogether(); read != nil {
 		counts["compared"]++
-		require.Equal(s.t, string(canonical(s.t, read)), string(canonical(s.t, here)), "the view is what the rules of XTM make of all documents together")
+		require.Equal(s.t, string(canonical(s.t, read)), string(canonical(s.t, here)), "the view equals the map of all documents read together")
 	}
 }
 
@@ -133,9 +132,8 @@ func linesOf(conflicts []*tmdm.ReifierError) (lines []string) {
 	return lines
 }
 
-// readTogether puts the snapshots of all publishers into one document and reads
-// it: what the data model makes of them without this package. It returns nil
-// where that document is invalid, by equal roles with different reifiers.
+// readTogether puts the snapshots of all publishers into one document and reads it: the data model merges them
+// without this package. It returns nil if that document is invalid, by equal roles with different reifiers.
 func (s *sources) readTogether() *tmdm.TopicMap {
 	var all bytes.Buffer
 	enc := xtm.NewEncoder(&all, xtm.V21, sp)

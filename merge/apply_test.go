@@ -48,7 +48,7 @@ func TestATombstoneTakesEveryTopicThatItNames(t *testing.T) {
 	for _, si := range []tmdm.Locator{a, b, c} {
 		require.False(t, has(t, &s.state, si))
 	}
-	require.Equal(t, a, s.topic(t, d).Names[0].Type, "deletion never cascades: what is typed by the topic stays")
+	require.Equal(t, a, s.topic(t, d).Names[0].Type, "deletion never cascades: statements typed by the topic stay")
 }
 
 // The entry is live: a topic with identifiers only is announced.
@@ -146,7 +146,7 @@ func TestASourceMayContradictItselfBetweenEntries(t *testing.T) {
 	requireApply(t, s, h.log[h.from(1, b)].parsed)
 	_, conflicts, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &s.state})
 	require.NoError(t, err)
-	require.Len(t, conflicts, 1, "the view has to choose, and says so")
+	require.Len(t, conflicts, 1, "the view has to choose, and reports it")
 	h.follow(s, false)
 	h.requireInStep(s, "both ends have arrived")
 }

@@ -154,9 +154,8 @@ func TestTheViewIsWrittenAsAStream(t *testing.T) {
 	require.Less(t, w.most, whole/3)
 }
 
-// BenchmarkView compares the writing of a view of two sources with that of the
-// map that Join makes of them, and what it costs to load a view into a state
-// with what Join costs.
+// BenchmarkView compares the writing of a view of two sources with that of the map that Join makes of them. It also
+// compares the loading of a view into a state with Join.
 func BenchmarkView(b *testing.B) {
 	const n = 10_000
 	for _, claims := range []bool{false, true} {

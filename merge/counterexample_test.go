@@ -12,9 +12,8 @@ import (
 
 // TestCounterexamples runs the histories in which subscribers lost data, or
 // kept what was gone, as long as one rule of the protocol was left out. Each is
-// named for its rule. In what is said of them, a{b,c} is the topic with TopicSI
-// a and the identifiers b and c. Entries of one commit come in the order of
-// their TopicSIs, so which letter is which can matter.
+// named for its rule. In their comments, a{b,c} is the topic with TopicSI a and the identifiers b and c. Entries of
+// one commit come in the order of their TopicSIs, so which letter is which can matter.
 func TestCounterexamples(t *testing.T) {
 	for _, x := range []struct {
 		rule    string
@@ -111,9 +110,8 @@ func renamedTopic(t *testing.T) {
 	require.False(t, has(t, &onlyTheLast.state, a), "the tombstone alone does not stand for the topic")
 }
 
-// The class a{a,b} of c splits into a{a} and b{b}, and c stays an instance of
-// what has the identifier b. c's own identity and statements read as before;
-// what changed is the TopicSI of the class that it belongs to.
+// The class a{a,b} of c splits into a{a} and b{b}, and c stays an instance of the topic with the identifier b. c's
+// own identity and statements read as before; only the TopicSI of its class has changed.
 func splitClass(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
@@ -135,9 +133,8 @@ func splitClass(t *testing.T) {
 	h.requireInStep(s, "class split")
 }
 
-// An instance refers to its class a{a,b} as "b". What is published says "a":
-// otherwise the split of the class would change nothing that c says, and c
-// would not be published again.
+// An instance refers to its class a{a,b} as "b". The published record refers to "a": otherwise the split of the class
+// would change no statement of c, and c would not be published again.
 func referenceByAnotherIdentifier(t *testing.T) {
 	h := newHistory(t)
 	asB := func(m draft) { // b is the first identifier by which the document knows the class
@@ -163,9 +160,9 @@ func referenceByAnotherIdentifier(t *testing.T) {
 // These are the histories of TestCounterexamples that need a rule of the
 // subscriber.
 
-// c{c} types a name of d. It gains b, and splits into c{c} and b{b} again. d
-// says nothing new all the while, so what the subscriber has stored of it must
-// still mean c, not the smallest identifier that the type had when it was read.
+// c{c} types a name of d. It gains b, and splits into c{c} and b{b} again. The record of d does not change meanwhile,
+// so what the subscriber has stored of it must still mean c, not the smallest identifier that the type had when it
+// was read.
 func gainedAndSplitType(t *testing.T) {
 	h := newHistory(t)
 	typed := func(m draft) { m.Topic(d).AddName("typed", m.Topic(c)) }
@@ -194,7 +191,7 @@ func mergeWithoutClosingEntry(t *testing.T) {
 	require.NoError(t, merge.Apply(&s.state, h.log[h.from(1, a)].parsed))
 	merged := s.topic(t, b)
 	require.Equal(t, a, merged.TopicSI())
-	require.Len(t, merged.Names, 1, "what the lost half was called is gone")
+	require.Len(t, merged.Names, 1, "the name of the lost half is gone")
 	require.Empty(t, playing(t, &s.state, b), "and so are its associations")
 	h.follow(s, true)
 	h.requireInStep(s, "after the other entries")
@@ -213,8 +210,8 @@ func lostIdentifier(t *testing.T) {
 }
 
 // c's fragment has a stub of a{a,x}. Then a is deleted and x moves to b. When
-// the old fragment is replayed, its stub names what is b's by now: it makes a
-// topic of the rest, and leaves b alone.
+// the old fragment is replayed, its stub has an identifier that b has now: the rest becomes a topic, and b does not
+// change.
 func staleStub(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
@@ -281,7 +278,7 @@ func singleOldEntry(t *testing.T) {
 	now := dump(t, &s.state)
 	old := h.from(1, a)
 	require.NoError(t, merge.Apply(&s.state, h.log[old].parsed))
-	require.NotEqual(t, now, dump(t, &s.state), "the entry brings back what it says")
+	require.NotEqual(t, now, dump(t, &s.state), "the entry brings its statements back")
 	s.mark = old + 1
 	h.follow(s, true)
 	h.requireInStep(s, "every later entry followed")
@@ -313,7 +310,7 @@ func lateClosingEntry(t *testing.T) {
 }
 
 // e{e} is merged into a{a,e}, which is then renamed. The closing entry of e comes late, and has the old name.
-// Another subscriber has nothing of the merged topic by then: what it has of e goes, and nothing comes.
+// Another subscriber has nothing of the merged topic by then: its records of e go, and no record comes.
 func lateClosingEntryOfAnOwner(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.Named("A", a); m.Named("E", e) })
@@ -344,7 +341,7 @@ func lateClass(t *testing.T) {
 }
 
 // Of d{d,x} there is but a stub, since its fragment cannot be had. Then x becomes a topic of its own, and c plays a
-// role with it. The fragment of x cannot be had either, and that of d must not take what c says.
+// role with it. The fragment of x cannot be had either, and that of d must not take the statements of c.
 func clearedByAStub(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.Topic(a); m.Topic(b); m.Topic(c) })

@@ -10,8 +10,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// The subscriber's side: the fragment of an entry is applied to what the source
-// said before.
+// The subscriber applies the fragment of an entry to the earlier state of the source.
 func ExampleApply() {
 	const prefix = "http://maps.example.org/cities/"
 	state := &merge.Memory{}
@@ -21,7 +20,7 @@ func ExampleApply() {
 			fmt.Println(err)
 			return
 		}
-		f.Deleted = deleted // the feed says it: a topic may be bare and alive
+		f.Deleted = deleted // the feed announces it: a topic may be bare and alive
 		if err := merge.Apply(state, f); err != nil {
 			fmt.Println(err)
 		}

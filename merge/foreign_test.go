@@ -62,8 +62,8 @@ func TestMoreOnStubsIsIgnored(t *testing.T) {
 	require.Len(t, playing(t, &s.state, si("ann")), 2)
 }
 
-// A topic is there while it is announced or referred to. What the fragment only
-// mentions in what is ignored is neither.
+// A topic is there while it is announced or referred to. A topic that the fragment only mentions in ignored parts is
+// neither.
 func TestTopicsThatNothingTakenRefersToAreNotMade(t *testing.T) {
 	s := &subscriber{}
 	requireApply(t, s, foreign(t, si("ann"), ann))

@@ -33,7 +33,7 @@ type publisher struct {
 	state merge.Memory
 	log   []logged
 	at    string      // source locator prefix; default sp
-	form  xtm.Version // of what is served; default 2.1
+	form  xtm.Version // of the served fragments; default 2.1
 	omit  bool        // instances are left out of the fragments of classes
 	edits []string    // the edits, for the message of a failure
 	late  int         // entries that subscribers have applied late
@@ -205,8 +205,8 @@ type subscriber struct {
 	covers bool // covered entries are passed over
 }
 
-// waiting is a subscriber that cannot have each entry at once. What it could not have is
-// in quarantine, and applied late.
+// waiting is a subscriber that cannot have each entry at once. The entries that it could not have are in quarantine,
+// and are applied late.
 type waiting struct {
 	subscriber
 	quarantine map[fragment.Ref]int // entries of the log by TopicSI
@@ -214,7 +214,7 @@ type waiting struct {
 	late       int                  // entries that were applied late
 }
 
-// round applies the log up to an entry, but for what cannot be had. Then it applies what was in
+// round applies the log up to an entry, but for entries that cannot be had. Then it applies the entries that were in
 // quarantine before the round and can be had now, unless the log has a later entry under its TopicSI.
 func (w *waiting) round(p *publisher, until int, coalesce bool, had func(int) bool) {
 	before, from := maps.Clone(w.quarantine), w.mark
@@ -315,7 +315,7 @@ func TestHistories(t *testing.T) {
 }
 
 // TestHistoriesInXTM10 is TestHistories for subscribers that can only read
-// XTM 1.0. What it cannot carry is lost alike in fragments and snapshots.
+// XTM 1.0. Statements that it cannot carry are lost alike in fragments and snapshots.
 func TestHistoriesInXTM10(t *testing.T) {
 	for n := range uint64(histories() / 3) {
 		seed := testenv.Seed() + n
@@ -393,7 +393,7 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 	subscribers = append(subscribers, &subscriber{}, &subscriber{covers: true})
 	var fresh merge.Memory
 	require.NoError(t, fresh.Load(p.snapshot()))
-	for _, w := range late { // one round brings what is new, and the next what was in quarantine
+	for _, w := range late { // one round brings new entries, and the next those that were in quarantine
 		for range 2 {
 			w.round(p, len(p.log), rng.IntN(2) == 0, func(int) bool { return true })
 		}

@@ -48,8 +48,7 @@ const hub tmdm.Locator = "http://class"
 
 func instance(i int) tmdm.Locator { return tmdm.Locator(fmt.Sprintf("http://instance/%d", i)) }
 
-// crowd is a map with a class of n instances, each of which has a name and is
-// related to the next one.
+// crowd is a map with a class of n instances. Each has a name and is related to the next one.
 func crowd(n int) *tmdm.TopicMap {
 	m := draft{TopicMap: tmdm.New()}
 	for i := range n {

@@ -13,7 +13,7 @@ import (
 )
 
 // What every state must do, Memory included, is checked by
-// internal/store/storetest. Here is what is Memory's own.
+// internal/store/storetest. The tests here cover the features of Memory alone.
 
 func identity(sis ...tmdm.Locator) fragment.Identity {
 	return fragment.Identity{SubjectIdentifiers: sis}

@@ -18,7 +18,7 @@ func (v *View) InPassing() fragment.Source {
 	return &plainView{View: v, source: fragment.InPassing(v.parts[0].Source)}
 }
 
-// plainView is a plain view of which the records are looked at one by one.
+// plainView is a plain view whose records are read one by one.
 type plainView struct {
 	*View
 	source fragment.Source // its records are those of the view, except claims

@@ -12,8 +12,8 @@ import (
 // Reified may be implemented by a source that finds the records with reified statements at a lower cost than reading
 // all records. A [View] uses it.
 type Reified interface {
-	// ReifiedTopics iterates over the topics of which a name, a variant or an
-	// occurrence has a reifier, in the order of Topics.
+	// ReifiedTopics iterates over the topics that have a name, a variant or an occurrence with a reifier, in the
+	// order of Topics.
 	ReifiedTopics() iter.Seq2[*fragment.Topic, error]
 
 	// ReifiedAssociations iterates over the associations that have a reifier,

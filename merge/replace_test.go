@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// elements returns what the fragments of topics say, as elements of one document.
+// elements returns the fragments of topics, as elements of one document.
 func elements(t testing.TB, src fragment.Source, form fragment.Form, topics []fragment.Ref) (all []xtm.Element) {
 	for _, ref := range topics {
 		var b bytes.Buffer
@@ -57,8 +57,7 @@ func document(t testing.TB, all []xtm.Element, form fragment.Form) (*tmdm.TopicM
 	return tm, text
 }
 
-// next makes random edits of a map and returns it as it would be published, with
-// what that changes.
+// next makes random edits of a map and returns it as it would be published, with the changes.
 func (p *publisher) next(editor *testedit.Editor, edits int) (*fragment.Map, *fragment.Change) {
 	for range edits {
 		p.edits = append(p.edits, editor.Edit())
@@ -254,10 +253,9 @@ func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 	require.Greater(t, unnamed, histories())
 }
 
-// TestWhateverIsPostedLeavesAWholeMap posts documents that are about some of what
-// an editor has changed, with some of the identifiers: they merge, split and
-// contradict what is published. Each is refused and changes nothing, or leaves a
-// map that is whole, and subscribers in step with it.
+// TestWhateverIsPostedLeavesAWholeMap posts documents that are about some of the changes of an editor, with some of
+// the identifiers: they merge, split and contradict published topics. Each is refused and changes nothing, or leaves
+// a map that is whole, and subscribers in step with it.
 func TestWhateverIsPostedLeavesAWholeMap(t *testing.T) {
 	done, refused := 0, map[string]int{}
 	for n := range uint64(histories()) {

@@ -12,8 +12,7 @@ import (
 )
 
 // sources is an aggregator: publishers, and a subscriber to each that has read
-// a snapshot and follows. The subscribers' states are kept apart; what they say
-// together is a view.
+// a snapshot and follows. The subscribers' states are kept apart; a view joins them.
 type sources struct {
 	t           *testing.T
 	publishers  []*history
@@ -86,9 +85,9 @@ func identifiers(tm *tmdm.TopicMap, si tmdm.Locator) []tmdm.Locator {
 	return slices.Sorted(slices.Values(tm.TopicBySubjectIdentifier(si).SubjectIdentifiers()))
 }
 
-// Source 0 has a (name x) and b (name y), and source 1 says that a is b. On one
-// map for both, an update of a by source 0 drops y, which only the fragment of b
-// could bring back, and a and b stay fused when source 1 takes its word back.
+// Source 0 has a (name x) and b (name y), and source 1 states that a is b. On one map for both, an update of a by
+// source 0 drops y, which only the fragment of b could bring back, and a and b stay merged when source 1 removes its
+// statement.
 func TestASourceThatJoinsTopicsOfAnotherTakesNothingFromThem(t *testing.T) {
 	s := newSources(t,
 		func(m draft) { m.Named("x", a); m.Associate(c, m.Named("y", b), m.Topic(d)) },
@@ -121,7 +120,7 @@ func TestATopicDeletedByOneSourceKeepsWhatOthersSay(t *testing.T) {
 		func(m draft) { m.Named("x", a); m.Named("y", b) },
 		func(m draft) { m.Named("z", a, b) })
 	s.update(0, func(m draft) { m.Named("y", b) })
-	require.Equal(t, []string{"y", "z"}, names(t, s.view(), a), "x went; y is said of b, which source 1 takes for a")
+	require.Equal(t, []string{"y", "z"}, names(t, s.view(), a), "x went; y is a statement about b, which source 1 merges with a")
 	s.update(1, func(m draft) { m.Named("unrelated", e) })
 	require.Nil(t, s.view().TopicBySubjectIdentifier(a), "the last that announced it is gone")
 	require.Equal(t, []string{"y"}, names(t, s.view(), b))
@@ -163,8 +162,7 @@ func TestAStatementOfTwoSourcesIsOneWithTwoClaims(t *testing.T) {
 	}
 }
 
-// The map of a publisher may be reified. That says nothing about a view of
-// several maps.
+// The map of a publisher may be reified. A view of several maps may not be.
 func TestAReifierOfARemoteMapDoesNotReifyTheView(t *testing.T) {
 	s := newSources(t, func(m draft) { require.NoError(t, tmdm.SetReifier(m.TopicMap, m.Named("the map", a))) })
 	require.Nil(t, s.view().Reifier())

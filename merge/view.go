@@ -58,8 +58,8 @@ type View struct {
 }
 
 // NewView returns the merged view of the parts. One part alone that is Published
-// and without Claims is the view as it is, at no cost. Where ctx ends before reifiers
-// are joined, its cause is the error of the first read.
+// and without Claims is the view as it is, at no cost. If ctx ends before reifiers are joined, its cause is the error
+// of the first read.
 func NewView(ctx context.Context, parts ...Part) *View {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })

@@ -17,11 +17,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// TestTheViewSaysWhatJoinSays writes the views of random states as snapshots,
-// reads them back and compares that with what Join makes of the same states, item
-// identifiers included. The states are wilder than those of publishers:
-// references by any identifier, to topics that have no record, statements that
-// only the joining of others makes equal, reifiers that contradict each other.
+// TestTheViewSaysWhatJoinSays writes the views of random states as snapshots, reads them back and compares that with
+// the result of Join for the same states, item identifiers included. The states are less regular than those of
+// publishers: references by any identifier, to topics that have no record, statements that only the joining of others
+// makes equal, reifiers that contradict each other.
 func TestTheViewSaysWhatJoinSays(t *testing.T) {
 	counts := map[string]int{}
 	for n := range uint64(histories() * 2) {
@@ -50,7 +49,7 @@ func canonicalWithIDs(t testing.TB, tm *tmdm.TopicMap) string {
 	return b.String()
 }
 
-// exported is a source written as a snapshot and read back. What is read in passing is what is there otherwise.
+// exported is a source written as a snapshot and read back. A snapshot is the same if records are read one by one.
 func exported(t testing.TB, src fragment.Source, at string) (*tmdm.TopicMap, []byte) {
 	var b bytes.Buffer
 	require.NoError(t, fragment.WriteSnapshot(&b, src, fragment.Form{Version: xtm.V21, SP: sp}))

@@ -87,8 +87,8 @@ func countedSeq[T any](c *countedMemory, seq iter.Seq2[T, error]) iter.Seq2[T, e
 	}
 }
 
-// What is read for a topic depends on the topic, not on the map, although the
-// map has reified statements and a class of which all else are instances.
+// The records read for a topic depend on the topic, not on the map, although the map has reified statements and a
+// class with all other topics as instances.
 func TestATopicOfTheViewCostsItsRecords(t *testing.T) {
 	reads := func(n int, read func(*merge.View)) (records int) {
 		var parts []merge.Part

@@ -147,9 +147,8 @@ func (s *statement) settle() {
 	s.kind.own.settle()
 }
 
-// AddItemIdentifier adds loc to the item identifiers of c. Where loc identifies
-// another item, or c is a topic and loc the subject identifier of another, it
-// returns an [*IdentityError].
+// AddItemIdentifier adds loc to the item identifiers of c. If loc identifies another item, or c is a topic and loc
+// the subject identifier of another, it returns an [*IdentityError].
 func AddItemIdentifier(c Construct, loc Locator) error {
 	if t, isTopic := c.(*Topic); isTopic {
 		if t = t.live(); t == nil {

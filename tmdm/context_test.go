@@ -23,8 +23,8 @@ func TestScopeValidIn(t *testing.T) {
 	assert.True(t, tm.Scope(a).ValidIn(held))
 }
 
-// Each case has the names of a topic in order of creation, by what they are
-// called; the best one is called "best". Package titles has the whole rule.
+// Each case has the names of a topic in order of creation; the value of the best one is "best". Package titles has
+// the whole rule.
 func TestDisplayName(t *testing.T) {
 	tm := tmdm.New()
 	nb, en, nickname := topic(tm, "nb"), topic(tm, "en"), topic(tm, "nickname")

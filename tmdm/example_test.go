@@ -30,7 +30,7 @@ func Example() {
 	}
 	latin := tm.CreateTopicBySubjectIdentifier("http://example.org/latin")
 	oslo.AddName("Asloia", nil, latin)
-	tm.Normalize(context.Background()) // someone may have said so before
+	tm.Normalize(context.Background()) // the occurrence may exist already
 	if _, err := xtm.Write(os.Stdout, tm, xtm.WriteOptions{Base: "http://example.org/cities.xtm"}); err != nil {
 		fmt.Println(err)
 	}
@@ -84,7 +84,7 @@ func ExampleTopicMap() {
 	// http://example.org/bergen is a http://example.org/city
 }
 
-// Two topics turn out to be one, and what they say twice is joined.
+// Two topics turn out to be one, and their equal statements are joined.
 func ExampleTopic_Merge() {
 	tm := tmdm.New()
 	oslo := tm.CreateTopicBySubjectIdentifier("http://example.org/oslo")
@@ -109,7 +109,7 @@ func ExampleTopic_Merge() {
 	// [http://example.org/oslo http://example.org/capital-of-norway] 1
 }
 
-// A city is a settlement, so what is in a city is in a settlement.
+// A city is a settlement, so a subject in a city is in a settlement.
 func ExampleTopic_IsInstanceOf() {
 	tm := tmdm.New()
 	topic := func(name string) *tmdm.Topic {
@@ -177,7 +177,7 @@ func ExampleTopic_DisplayName() {
 	// Copenhagen
 }
 
-// A walk finds items of all kinds, and Parent says whose they are.
+// A walk finds items of all kinds, and Parent returns their owners.
 func ExampleParent() {
 	tm := tmdm.New()
 	norway := tm.CreateTopicBySubjectIdentifier("http://example.org/norway")
@@ -191,8 +191,8 @@ func ExampleParent() {
 	// topic http://example.org/norway
 }
 
-// An identifier that is taken says which item has it. Two topics are merged;
-// anything else cannot be a topic.
+// The error for an identifier that is taken has the item with that identifier. Two topics are merged; anything else
+// cannot be a topic.
 func ExampleIdentityError() {
 	tm := tmdm.New()
 	oslo := tm.CreateTopicBySubjectIdentifier("http://example.org/oslo")

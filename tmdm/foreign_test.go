@@ -78,8 +78,8 @@ func takesTopics(method reflect.Type) bool {
 	return false
 }
 
-// call calls a method with topic wherever it takes one, walks what it returns,
-// and returns the error that it returned or panicked with.
+// call calls a method with topic as each topic argument, walks the result, and returns the error that the method
+// returned or panicked with.
 func call(method reflect.Method, receiver any, topic *Topic) (failed any) {
 	defer func() {
 		if r := recover(); r != nil {

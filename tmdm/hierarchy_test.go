@@ -92,7 +92,7 @@ func TestWalksStopWhenAsked(t *testing.T) {
 	}
 }
 
-// Only what is said without condition counts, and a reifier is no condition.
+// Only statements without condition count, and a reifier is no condition.
 func TestWhatCountsAsARelation(t *testing.T) {
 	tm, oslo, city, _, _, place := hierarchy()
 	roles := list(oslo.RolesPlayed()[0].Association().RolesByType(tm.TopicBySubjectIdentifier(tmdm.PSIInstance)))

@@ -17,7 +17,7 @@ import (
 )
 
 // hub returns a map with a class of n instances that have a name and an
-// occurrence each; every tenth says twice what class it is of.
+// occurrence each; every tenth has two equal statements of its class.
 func hub(n int) (tm *TopicMap, class *Topic) {
 	tm = New()
 	class, typ := si(tm, "class"), si(tm, "type")
@@ -33,7 +33,7 @@ func hub(n int) (tm *TopicMap, class *Topic) {
 	return tm, class
 }
 
-// hubSteps are what must not take longer for each instance the more there are.
+// hubSteps are the steps whose time for each instance must not grow with the number of instances.
 var hubSteps = map[string]func(t require.TestingT, tm *TopicMap, class *Topic, n int){
 	"Normalize": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
 		require.NoError(t, tm.Normalize(context.Background()))

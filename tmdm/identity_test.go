@@ -181,7 +181,7 @@ func TestRemoveIdentifiers(t *testing.T) {
 	checkInvariants(t, tm)
 }
 
-// Removing is safe while walking what an accessor returned.
+// Items can be removed while the result of an accessor is walked.
 func TestRemoveWhileWalking(t *testing.T) {
 	tm := New()
 	a, typ := si(tm, "a"), si(tm, "type")
@@ -347,7 +347,7 @@ func TestIdentifiersAreMaps(t *testing.T) {
 	})
 }
 
-// Adding and removing without end takes no more space than what is there at once.
+// Adding and removing without end takes no more space than the items that exist at once.
 func TestIdentifiersAreReused(t *testing.T) {
 	var x identifiers
 	for i := range 100_000 {

@@ -139,8 +139,8 @@ func checkTopic(t require.TestingT, topic *Topic, live map[Construct]bool) {
 	require.Equal(t, len(topic.reifiedItems()) > 0, topic.Reified() != nil)
 }
 
-// checkNormal checks what Normalize adds to that: no duplicates, reification
-// one to one, and every reference settled, so that readers change nothing.
+// checkNormal checks the further invariants of Normalize: no duplicates, reification one to one, and every reference
+// settled, so that readers change nothing.
 func checkNormal(t require.TestingT, tm *TopicMap) {
 	checkInvariants(t, tm)
 	require.False(t, slices.ContainsFunc(tm.topics, (*Topic).gone))

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The tests here go through ISO 13250-2 §5, clause by clause: each property can
-// be read, and what is said can be changed afterwards.
+// The tests here go through ISO 13250-2 §5, clause by clause: each property can be read, and statements can be
+// changed afterwards.
 
 // requireReification requires that the topic and the construct know of each other, before
 // and after it changes.
@@ -214,8 +214,7 @@ func TestAssociationRoleItem(t *testing.T) {
 	assert.Equal(t, []*tmdm.AssociationRole{other}, x.RolesPlayed())
 }
 
-// What is changed so that it says the same as another statement is a duplicate
-// like any other (ISO 13250-2 §6.3 to §6.7).
+// A statement that a change makes equal to another one is a duplicate like any other (ISO 13250-2 §6.3 to §6.7).
 func TestStatementsChangedToBeEqual(t *testing.T) {
 	tm := tmdm.New()
 	a, x, y := topic(tm, "a"), topic(tm, "x"), topic(tm, "y")
@@ -323,7 +322,7 @@ func TestStatementsByType(t *testing.T) {
 
 	held := topic(tm, "held")
 	assert.NoError(t, home.Merge(held))
-	assert.Equal(t, []*tmdm.TopicName{names[0], names[2]}, list(a.NamesByType(held)), "by what it has become")
+	assert.Equal(t, []*tmdm.TopicName{names[0], names[2]}, list(a.NamesByType(held)), "by the topic that it has become")
 }
 
 func TestRolesPlayedByType(t *testing.T) {
@@ -348,7 +347,7 @@ func TestRolesPlayedByType(t *testing.T) {
 	oldRole, oldType := topic(tm, "old role"), topic(tm, "old type")
 	assert.NoError(t, by.Merge(oldRole))
 	assert.NoError(t, wrote.Merge(oldType))
-	assert.Equal(t, roles(author), list(ibsen.RolesPlayedByType(oldRole, oldType)), "by what they have become")
+	assert.Equal(t, roles(author), list(ibsen.RolesPlayedByType(oldRole, oldType)), "by the topics that they have become")
 	assert.Len(t, list(also.Others()), 2, "the one that the same topic plays is another")
 	for range also.Others() {
 		break // and no more is yielded

@@ -21,7 +21,7 @@ func (tm *TopicMap) valueKind(typ *Topic, scope *Scope, datatype string) *kind {
 
 func (tm *TopicMap) kind(typ *Topic, scope *Scope, datatype string) *kind {
 	k := kind{typ: typ, scope: scope, datatype: datatype}
-	// What was made last is likely to be wanted again.
+	// The kind made last is likely to be needed again.
 	last := &tm.lastKinds[tm.kindSlot(typ, scope)]
 	if *last != nil && **last == k {
 		return *last

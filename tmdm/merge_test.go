@@ -90,8 +90,8 @@ func TestMergeChain(t *testing.T) {
 	assert.Equal(t, before, canonical(tm))
 }
 
-// A holder of a merged topic goes on to work with what it has become: a reader
-// has it on its stack while another element makes it merge.
+// A variable with a merged topic works with the topic that it has become: a reader has a topic on its stack while
+// another element merges it.
 func TestMergedTopicStandsForTheOther(t *testing.T) {
 	tm := New()
 	a, b, c, typ := si(tm, "a"), si(tm, "b"), si(tm, "c"), si(tm, "type")
@@ -276,8 +276,8 @@ func TestScopesThatBecomeEqual(t *testing.T) {
 	checkNormal(t, tm)
 }
 
-// plan says how to build a map with many statements that a merge makes equal.
-// It is built twice, and the same set of topics merged in two orders.
+// plan describes a map with many statements that a merge makes equal. It is built twice, and the same set of topics
+// merged in two orders.
 type plan struct {
 	topics     int
 	statements []statementPlan

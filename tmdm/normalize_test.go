@@ -89,7 +89,7 @@ func TestNormalizeAssociations(t *testing.T) {
 	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*Association{one, other}, slices.Collect(tm.Associations()))
 	assert.Same(t, role, tm.ConstructByItemIdentifier(ex+"role"), "the role of b")
-	assert.Equal(t, []*AssociationRole{one.Roles()[0], other.Roles()[0]}, a.RolesPlayed(), "no role of what is gone")
+	assert.Equal(t, []*AssociationRole{one.Roles()[0], other.Roles()[0]}, a.RolesPlayed(), "no role of a removed item")
 	assert.Equal(t, []*AssociationRole{role}, b.RolesPlayed())
 	requireJoined(t, tm, one, 2)
 
@@ -113,7 +113,7 @@ func TestNormalizeRoles(t *testing.T) {
 	assert.NotPanics(t, func() { Describe(two) })
 }
 
-// What is removed before Normalize stays removed, and takes no equal one along.
+// A statement that is removed before Normalize stays removed, and removes no equal one.
 func TestNormalizeAfterRemoval(t *testing.T) {
 	tm := New()
 	a, typ := si(tm, "a"), si(tm, "type")

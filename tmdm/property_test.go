@@ -93,7 +93,7 @@ func (w *workshop) refused(t *rapid.T, before string, loc Locator, err error) *I
 	return identity
 }
 
-// identify adds an identifier, and merges topics that it says are one.
+// identify adds an identifier, and merges topics that it identifies as one.
 func (w *workshop) identify(t *rapid.T) {
 	topic, loc, before := w.topic(t, "topic"), locator(t), canonical(w.tm)
 	var err error

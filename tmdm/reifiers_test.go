@@ -129,7 +129,7 @@ func TestNormalizeReportsReifiersThatCannotJoin(t *testing.T) {
 	checkNormal(t, tm)
 }
 
-// A conflict is reported for what the topics have become.
+// A conflict is reported for the topics that exist after the merge.
 func TestNormalizeReportsMergedReifiers(t *testing.T) {
 	tm := New()
 	q, r, s := si(tm, "q"), si(tm, "r"), si(tm, "s")

@@ -61,9 +61,8 @@ func (n *TopicName) setVariants(list []*Variant) {
 	}
 }
 
-// AddVariant adds a variant. Its scope is that of the name and the given
-// themes, of which at least one should be new (ISO 13250-2 §5.5, Variant items).
-// An empty datatype is xsd:string.
+// AddVariant adds a variant. Its scope is that of the name and the given themes. At least one of these should be new
+// (ISO 13250-2 §5.5, Variant items). An empty datatype is xsd:string.
 func (n *TopicName) AddVariant(value, datatype string, themes ...*Topic) *Variant {
 	tm := n.TopicMap()
 	scope := n.Scope()
@@ -100,7 +99,7 @@ type Variant struct {
 // TopicMap returns the map that v belongs to.
 func (v *Variant) TopicMap() *TopicMap { return v.name.TopicMap() }
 
-// Name returns the name of which v is another form.
+// Name returns the name that v is a variant of.
 func (v *Variant) Name() *TopicName { return v.name }
 
 // Value returns the value as a string, for any datatype.

@@ -115,9 +115,8 @@ func (t *Topic) Reified() Reifiable {
 	return nil
 }
 
-// AddSubjectIdentifier adds loc to the subject identifiers. Where another topic
-// has it, as a subject identifier or an item identifier, it returns an
-// [*IdentityError] (ISO 13250-2 §5.3.5: such topics are equal).
+// AddSubjectIdentifier adds loc to the subject identifiers. If another topic has it, as a subject identifier or an
+// item identifier, it returns an [*IdentityError] (ISO 13250-2 §5.3.5: such topics are equal).
 func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 	t = t.live()
 	if t.removed {
@@ -152,8 +151,7 @@ func appendLocator(list, added []Locator) []Locator {
 	return append(list, added...)
 }
 
-// AddSubjectLocator adds loc to the subject locators. Where another topic has
-// it, it returns an [*IdentityError].
+// AddSubjectLocator adds loc to the subject locators. If another topic has it, it returns an [*IdentityError].
 func (t *Topic) AddSubjectLocator(loc Locator) error {
 	t = t.live()
 	if t.removed {

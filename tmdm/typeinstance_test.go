@@ -51,7 +51,7 @@ func TestTypeInstanceRoles(t *testing.T) {
 	assert.Equal(t, []*Topic{class}, slices.Collect(a.Types()))
 }
 
-// What says more than "is an instance of", or something else, is an association.
+// A statement that says more than "is an instance of", or something else, is an association.
 func TestNotTypeInstance(t *testing.T) {
 	changes := map[string]func(tm *TopicMap, as *Association) *Association{
 		"third role": func(tm *TopicMap, as *Association) *Association {

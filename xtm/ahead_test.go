@@ -89,7 +89,7 @@ func outcome(t *testing.T, doc string, o xtm.Options) string {
 	return log.String()
 }
 
-// What is read ahead comes to the same: the map, the errors, and the order of what is told.
+// Reading ahead has the same result: the map, the errors, and the order of the reports.
 func TestReadingAheadComesToTheSame(t *testing.T) {
 	for round := range testenv.Rounds(40, 1000) {
 		doc := longDocument(testenv.Rand(uint64(round)), 2500)
@@ -114,12 +114,12 @@ type topicsFrom struct {
 	piece    func(i int) string
 	rest     string
 	i        int
-	returned bool // from Read: nobody may ask for more
+	returned bool // from Read: the consumer may stop
 }
 
 func (d *topicsFrom) Read(p []byte) (int, error) {
 	if d.returned {
-		panic("the document is read although nobody waits for it")
+		panic("the document is read although no consumer waits for it")
 	}
 	if d.rest == "" {
 		if d.rest = head10; d.i > 0 {
@@ -150,7 +150,7 @@ func TestReadingAheadEnds(t *testing.T) {
 	testenv.Eventually(t, func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// An element that never ends is told of as it is read, so what is to be told does not pile up.
+// An element that never ends is reported as it is read, so reports do not pile up.
 func TestWarningsOfOneElementAreToldWhileItIsRead(t *testing.T) {
 	onCores(2, func() {
 		broken := errors.New("the line is broken")

@@ -9,7 +9,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// What is kept stays as it is, whatever is kept or appended behind it.
+// Kept bytes stay as they are, whatever is kept or appended after them.
 func TestWhatIsKeptStays(t *testing.T) {
 	var lists listArena[int]
 	var texts textArena

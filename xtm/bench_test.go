@@ -96,7 +96,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -113,7 +113,7 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 	}
 }
 
-// What things take in bytes, besides their text: about as measured.
+// The measured sizes of items in bytes, besides their text.
 const (
 	topicMemory     = 180
 	locatorMemory   = 50

@@ -26,7 +26,7 @@ type suite struct {
 	reasons        map[string]string // why the invalid ones are refused, where they do not say so themselves
 }
 
-// The public suite says nothing about reasons.
+// The public suite has no reasons.
 var suites = []suite{
 	{"xtm1", 45, 2, map[string]string{
 		"name-instance-of":              "<baseName> cannot hold <instanceOf> in XTM 1.0",

@@ -332,7 +332,7 @@ func (d *Decoder) textOrMarkup(name string, untyped bool) (text string, markup b
 	return "", false
 }
 
-// What parts of an element take in bytes, besides their text: about as measured.
+// The measured sizes of the parts of an element in bytes, besides their text.
 const (
 	childMemory = 100 // including the reserve of lists
 	refMemory   = 24

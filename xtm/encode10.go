@@ -266,8 +266,7 @@ func (e *Encoder) refs10(name string, refs []Ref, resources bool) {
 	e.close(name)
 }
 
-// pointer10 writes a reference. Where the DTD allows no resourceRef, a
-// topic is referred to by the id that its element has.
+// pointer10 writes a reference. If the DTD allows no resourceRef, it refers to a topic by the id of its element.
 func (e *Encoder) pointer10(r Ref, resources bool) {
 	switch {
 	case r.Kind == ByItemIdentifier:

@@ -25,7 +25,7 @@ type Losses struct {
 	// variants whose scope adds nothing to that of their name; all variants (RDF)
 	Variants        int `json:"variants"`
 	Associations    int `json:"associations"`              // associations without roles (XTM 2.x, RDF)
-	Scopes          int `json:"scopes,omitempty"`          // scopes that are no language (RDF); what is in them is written
+	Scopes          int `json:"scopes,omitempty"`          // scopes that are no language (RDF); written all the same
 	Reifiers        int `json:"reifiers,omitempty"`        // which topics are statements (RDF)
 	SubjectLocators int `json:"subjectLocators,omitempty"` // subject locators beside other identifiers (RDF)
 	FileSubjects    int `json:"fileSubjects,omitempty"`    // subjects that are named for a file (RDF); they are written

@@ -216,7 +216,7 @@ func TestEncode21(t *testing.T) {
 `, got)
 }
 
-// What the encoder writes is what the decoder gives.
+// The decoder returns the elements that the encoder wrote.
 func TestElementsSurvive(t *testing.T) {
 	doc, _ := encode(t, xtm.V21, sp)
 	d := xtm.NewDecoder(strings.NewReader(doc), xtm.Options{Base: sp})
@@ -274,7 +274,7 @@ func TestTopicIDs(t *testing.T) {
 	}, ids(xtm.V10, base, topics...))
 	assert.Equal(t, []string{"a", "b", "", "", "", "ä"}, ids(xtm.V21, base+"#frag", topics...))
 	assert.Equal(t, []string{xtm.TopicID("^" + base + "#a")}, ids(xtm.V10, "", topics[0]))
-	// What looks made up for another topic is no id.
+	// An id that looks generated for another topic is not used.
 	made := iid(base + "#" + tmdm.Locator(xtm.TopicID("urn:x")))
 	assert.Equal(t, []string{xtm.TopicID("^" + made.ItemIdentifiers[0]), xtm.TopicID("urn:x")}, ids(xtm.V10, base, made, si("urn:x")))
 }
@@ -357,7 +357,7 @@ func TestLocatorsThatWouldBeReadBackAsOthers(t *testing.T) {
 	tm := tmdm.New()
 	tm.CreateTopicBySubjectIdentifier("http://psi.example.org/%41")
 	_, err := xtm.Write(io.Discard, tm, xtm.WriteOptions{Base: sp})
-	assert.ErrorContains(t, err, `"http://psi.example.org/A"`, "what it would become")
+	assert.ErrorContains(t, err, `"http://psi.example.org/A"`, "the resolved identifier")
 	tm = tmdm.New()
 	_, err = tm.CreateTopicByItemIdentifier("#id")
 	require.NoError(t, err)
@@ -462,8 +462,8 @@ func TestNothingIsReifiedByAccident(t *testing.T) {
 	assert.Nil(t, again.TopicBySubjectIdentifier(sp + "#n").Names()[0].Reifier())
 }
 
-// An id that is made up is not the subject identifier of another topic, which
-// would be merged with what the id stands for.
+// An id that is made up is not the subject identifier of another topic, which would be merged with the topic of the
+// id.
 func TestMadeUpIDsMeanNothingElse(t *testing.T) {
 	tm := tmdm.New()
 	n := tm.CreateTopicBySubjectIdentifier("urn:t").AddName("n", nil)

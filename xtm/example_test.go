@@ -22,8 +22,7 @@ const cities = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
   <topic id="city"><name><value>City</value></name></topic>
 </topicMap>`
 
-// A document becomes a topic map. What it refers to by ids is told by item
-// identifiers on the base.
+// A document becomes a topic map. References by ids become item identifiers on the base.
 func ExampleRead() {
 	tm, err := xtm.Read(context.Background(), strings.NewReader(cities), xtm.Options{Base: "http://example.org/cities.xtm"})
 	if err != nil {
@@ -68,8 +67,7 @@ func collect(tm *tmdm.TopicMap) (topics []*tmdm.Topic) {
 	return topics
 }
 
-// A map is written as XTM 2.1, which carries all of it, or in an older version,
-// and then Write says what that could not carry.
+// A map is written as XTM 2.1, which carries all of it, or in an older version; then Write returns the losses.
 func ExampleWrite() {
 	tm := tmdm.New()
 	oslo := tm.CreateTopicBySubjectIdentifier("http://psi.example.org/oslo")

@@ -44,7 +44,7 @@ func (b *builder) finish(ctx context.Context) error {
 	if err := b.tm.Normalize(ctx); err != nil && !errors.As(err, &conflicts) {
 		return err
 	}
-	// What looked unequal may have become equal by the merging of reifiers.
+	// The merging of reifiers may have made unequal statements equal.
 	for _, r := range b.reify(waiting) {
 		err := r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier),
 			tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))

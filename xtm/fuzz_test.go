@@ -22,7 +22,7 @@ const fuzzBase = "http://example.org/map.xtm"
 
 // FuzzRead starts from one document of each kind, so that it soon has others.
 func FuzzRead(f *testing.F) {
-	const kinds = 20 // of documents in a folder, whose names begin with what they are about
+	const kinds = 20 // of documents in a folder, whose names begin with their subject
 	for i, path := range documents(f) {
 		if i%kinds == 0 {
 			data, err := os.ReadFile(path)
@@ -38,7 +38,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(checkReading)
 }
 
-// What FuzzRead checks holds for all documents of the tests, and for hostile ones of some size.
+// The invariants of FuzzRead hold for all documents of the tests, and for hostile ones of some size.
 func TestReadingAllDocuments(t *testing.T) {
 	paths := documents(t)
 	require.Greater(t, len(paths), 200)
@@ -72,11 +72,9 @@ func documents(t testing.TB) (all []string) {
 	return all
 }
 
-// checkReading checks that no document makes the reader panic, that every error
-// says where it is, and that an accepted document means the same after it has
-// been written and read again. Where problems are collected, the first is the
-// error that there is otherwise, and what is left of the document is a map like
-// any.
+// checkReading checks that no document makes the reader panic, that every error has its place, and that an accepted
+// document means the same after it has been written and read again. Where problems are collected, the first is the
+// error that there is otherwise, and the rest of the document is a valid map.
 func checkReading(t *testing.T, data []byte, lenient bool) {
 	o := xtm.Options{
 		Base: fuzzBase, Lenient: lenient, Limits: xtm.Limits{Token: 1 << 20, Depth: 100, Growth: 1 << 16, Expansion: 1 << 16},

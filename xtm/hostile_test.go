@@ -240,7 +240,7 @@ func TestNothingIsFetchedForADTD(t *testing.T) {
 	}
 }
 
-// What entities may add is bounded, by less than a document could hold itself.
+// The length that entities may add is bounded, by less than a document could hold itself.
 func TestEntitiesAreBounded(t *testing.T) {
 	doc := `<!DOCTYPE topicMap [<!ENTITY a "` + strings.Repeat("x", 1000) + `">]>` + head10 + `<topic id="t"><baseName><baseNameString>` +
 		strings.Repeat("&a;", 100) + `</baseNameString></baseName></topic>` + foot
@@ -371,7 +371,7 @@ func TestLenient(t *testing.T) {
 	_, err = read(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/">`+doc[strings.Index(doc, "lost"):], xtm.Options{Problem: func(e *xtm.SyntaxError) { strict = append(strict, e.Rule) }})
 	assert.Equal(t, []xtm.Rule{xtm.NoTextBetween, xtm.UntypedNames}, strict)
 	var syntax *xtm.SyntaxError
-	require.ErrorAs(t, err, &syntax, "what is not declared is not well-formed")
+	require.ErrorAs(t, err, &syntax, "an undeclared entity is not well-formed")
 	assert.Equal(t, xtm.DeclaredPrefix, syntax.Rule)
 }
 
@@ -392,8 +392,8 @@ func TestManyReifiedRoles(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A base, a namespace or a scope that is written once can be meant a thousand
-// times: what that adds is bounded by the length of the document.
+// A base, a namespace or a scope that is written once can apply a thousand times: the added length is bounded by the
+// length of the document.
 func TestAmplificationIsBounded(t *testing.T) {
 	for name, hostile := range testhostile.Amplifying {
 		short := xtm.Limits{Locator: 200, Growth: 10_000}
@@ -445,8 +445,8 @@ func TestManyReifiedIDs(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What is estimated of the memory of a map is about what it takes: a limit on it holds
-// for documents of many small things, too.
+// The estimate of the memory of a map is close to its use: a limit on it holds for documents of many small items,
+// too.
 func TestMemoryIsLimited(t *testing.T) {
 	for name, unit := range map[string]string{
 		"topics":            `<topic id="a%d"/>`,

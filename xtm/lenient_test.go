@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// readTally reads a document leniently, and returns what was tolerated. Strict reading must refuse it by the same
-// rules.
+// readTally reads a document leniently, and returns the faults that were tolerated. Strict reading must refuse it by
+// the same rules.
 func readTally(t *testing.T, doc string) (*tmdm.TopicMap, *xtm.Tally) {
 	t.Helper()
 	var tally xtm.Tally
@@ -29,7 +29,7 @@ func readTally(t *testing.T, doc string) (*tmdm.TopicMap, *xtm.Tally) {
 	return tm, &tally
 }
 
-// Markup in a value that has no datatype is what it would be with the one that is for markup (ISO 13250-3 §4.16).
+// Markup in a value without a datatype is read as with the datatype for markup (ISO 13250-3 §4.16).
 func TestMarkupWithoutADatatype(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2.0", "2.1"} {
@@ -49,7 +49,7 @@ func TestMarkupWithoutADatatype(t *testing.T) {
 			assert.Equal(t, 2, tally.Times(xtm.TypedMarkup), value)
 			requireEqualMaps(t, typed, tm)
 		}
-		// What has a datatype of its own that is not for markup says what it means, and so does XTM 1.0.
+		// A value with a datatype of its own that is not for markup states its meaning, and so does XTM 1.0.
 		_, err := read(doc(` datatype="`+tmdm.XSDString+`"`, "<b/>"), xtm.Options{Lenient: true})
 		assert.ErrorContains(t, err, "<resourceData> can only hold text, not <b>")
 		_, err = read(doc("", "<b/>"), xtm.Options{})
@@ -61,8 +61,8 @@ func TestMarkupWithoutADatatype(t *testing.T) {
 	assert.ErrorContains(t, err, "can only hold text")
 }
 
-// In XTM 2.0 a reifier is named by the id of a topic element. Where it is named as the topic itself says, what is meant
-// is plain.
+// In XTM 2.0 a reifier is named by the id of a topic element. If it is named by another identifier of the topic, the
+// meaning is clear.
 func TestReifiersByItemIdentity(t *testing.T) {
 	t.Parallel()
 	const iri = "http://example.org/r"
@@ -95,7 +95,7 @@ func TestReifiersByItemIdentity(t *testing.T) {
 		assert.NotNil(t, reifier.Reified(), i)
 	}
 
-	// No topic says that it is the one.
+	// No topic element has the identifier of the reifier.
 	for _, other := range []string{"", `<topic id="r"/>`, `<topic id="r"><itemIdentity href="` + iri + `2"/></topic>`} {
 		for _, o := range []xtm.Options{{}, {Lenient: true}} {
 			_, err := read(doc("2.0", iri, other, ""), o)

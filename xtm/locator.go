@@ -28,8 +28,8 @@ func (e *Encoder) itemLink(name string, l tmdm.Locator) {
 	e.href(name, e.relative(l))
 }
 
-// topicRef returns a reference to the topic with the item identifier l. Where
-// the document has no base, it may be an id that was made up.
+// topicRef returns a reference to the topic with the item identifier l. If the document has no base, it may be a
+// generated id.
 func (e *Encoder) topicRef(l tmdm.Locator) string {
 	if e.prefix != noBase || l == "" || l[0] != '#' {
 		e.checkLocator(string(l))

@@ -15,8 +15,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// problemsOf reads a document whose problems are collected: what is returned of
-// each is its line, column and reason.
+// problemsOf reads a document whose problems are collected. It returns the line, column and reason of each.
 func problemsOf(t *testing.T, doc string, o xtm.Options) (*tmdm.TopicMap, []string) {
 	t.Helper()
 	var problems []string
@@ -28,7 +27,7 @@ func problemsOf(t *testing.T, doc string, o xtm.Options) (*tmdm.TopicMap, []stri
 	return tm, problems
 }
 
-// requireSameMap says that what is left of a document is what another one says.
+// requireSameMap requires that the rest of a document equals another document.
 func requireSameMap(t *testing.T, want string, got *tmdm.TopicMap) {
 	t.Helper()
 	tm, err := read(want, xtm.Options{})
@@ -111,7 +110,7 @@ func TestAllProblemsOfXTM21(t *testing.T) {
 	requireSameMap(t, head21+`<topic id="ok"><name><itemIdentity href="#n"/><value>good</value></name></topic>`+foot, tm)
 }
 
-// What only the whole document shows is collected as well.
+// Faults that only the whole document shows are collected as well.
 func TestProblemsAtTheEnd(t *testing.T) {
 	tm, problems := problemsOf(t, head21+`
 <topic id="t"><name reifier="#r"><itemIdentity href="#i"/><value>one</value></name></topic>
@@ -129,7 +128,7 @@ func TestProblemsAtTheEnd(t *testing.T) {
 <topic id="v"><name><itemIdentity href="#j"/><value>three</value></name></topic>`+foot, tm)
 }
 
-// In documents that are merged in, too, and their names are told.
+// Faults in documents that are merged in are collected, with the names of these documents.
 func TestProblemsOfMergedDocuments(t *testing.T) {
 	var names []string
 	o := xtm.Options{URI: "main.xtm", Problem: func(e *xtm.SyntaxError) { names = append(names, fmt.Sprintf("%s:%d", e.URI, e.Line)) }}
@@ -230,7 +229,7 @@ func TestDropClashesKeepsTheFirstAndReportsTheSecond(t *testing.T) {
 	}
 }
 
-// What an encoder did before it was reset, and how that ended, must not show.
+// The earlier use of an encoder, and its end, must not show after a reset.
 func TestResetEncoder(t *testing.T) {
 	reifier := xtm.SubjectIdentifier("urn:reifier")
 	topic := &xtm.Topic{

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Any map that the model allows can be written in all versions, and what is
-// read then is the same but for what the writer counted as lost.
+// Any map that the model allows can be written in all versions, and is read as the same map but for the losses that
+// the writer counted.
 func TestAnyMapSurvives(t *testing.T) {
 	testenv.Check(t, 50, 300, func(r *rapid.T) {
 		tm := drawMap(r)
@@ -28,8 +28,8 @@ func TestAnyMapSurvives(t *testing.T) {
 	})
 }
 
-// A map that passes the check can be written in all versions, and what is read then is the same; one that does not
-// cannot be written as XTM 2.1, or not be read then.
+// A map that passes the check can be written in all versions, and is read as the same map. A map that does not pass
+// cannot be written as XTM 2.1, or cannot be read then.
 func TestWhatPassesTheCheckComesBack(t *testing.T) {
 	refused, returned := 0, 0
 	testenv.Check(t, 200, 2000, func(r *rapid.T) {

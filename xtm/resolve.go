@@ -18,8 +18,8 @@ type resolved struct {
 // Documents refer to the same things again and again.
 func (d *Decoder) locator(ref []byte) tmdm.Locator { return d.checked(d.cached(ref), ref) }
 
-// checked returns the locator that ref came to, unless it is too long. What its
-// base has added counts.
+// checked returns the locator that ref was resolved to, unless it is too long. The part that its base has added
+// counts.
 func (d *Decoder) checked(l tmdm.Locator, ref []byte) tmdm.Locator {
 	if len(l) > d.limits.Locator {
 		d.failLimit("a locator of %d bytes is too long (%d at most): %s", len(l), d.limits.Locator, excerpt(l))

@@ -267,7 +267,7 @@ func (x *exporter) ref(t *tmdm.Topic) Ref {
 	switch {
 	case x.enc.version == V20:
 	case len(t.SubjectIdentifiers()) > 0:
-		// What a reader supplies must be recognised as such.
+		// Values that a reader supplies must be recognised as such.
 		for _, l := range t.SubjectIdentifiers() {
 			switch l {
 			case tmdm.PSIDefaultNameType, PSIAssociation, PSIOccurrence, PSIRole:

@@ -9,8 +9,8 @@ import (
 )
 
 // This file holds the grammar of XTM 2.0 and 2.1 (ISO 13250-3 §4, Syntax
-// definition). What 2.0 does not have is refused in documents that call
-// themselves 2.0. The order of elements is not enforced.
+// definition). Constructs that 2.0 does not have are refused in documents of version 2.0. The order of elements is
+// not enforced.
 
 func (d *Decoder) topicMap2x() {
 	m := &Map{Pos: d.pos()}

@@ -60,9 +60,8 @@ type Pair[A, B any] struct {
 	B *B
 }
 
-// Pairs iterates over the items of two sorted sequences, in their order. compare orders an item of one and an
-// item of the other. An item need be valid only until the next one of its sequence. Both sequences are ended
-// when it ends.
+// Pairs iterates over the items of two sorted sequences, in their order. compare orders an item of one and an item of
+// the other. An item need be valid only until the next one of its sequence. Both end when it ends.
 func Pairs[A, B any](
 	as iter.Seq2[A, error], bs iter.Seq2[B, error], compare func(A, B) int,
 ) iter.Seq2[Pair[A, B], error] {

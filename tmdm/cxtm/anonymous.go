@@ -211,7 +211,7 @@ func (r *refiner) begin(kind byte, value, datatype string) {
 	r.key = append(r.key, 0)
 }
 
-// put appends the numbers of topics, of which some may be nil.
+// put appends the numbers of topics. Some topics may be nil.
 func (r *refiner) put(topics ...*tmdm.Topic) {
 	for _, t := range topics {
 		n := int64(1) << 40

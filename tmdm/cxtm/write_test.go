@@ -47,7 +47,7 @@ func TestLocatorsAreRelative(t *testing.T) {
 		{"http://example.org/maps/one", "http://example.org/maps/one-more/x", "-more/x"},
 		{"http://example.org/maps/one/", "http://example.org/maps/one", ""},
 		{"http://example.org/maps/one", "http://example.org/maps/one//x", "/x"},
-		// Else what is shared up to the last slash goes: never half a step.
+		// Otherwise the shared part up to the last slash is removed: never half a step.
 		{"file:///maps/in/one.xtm", "file:///maps/in/photo.jpg", "photo.jpg"},
 		{"file:///maps/in/one.xtm", "file:///maps/in/on", "on"},
 		{"file:///maps/in/one.xtm", "file:///maps/in/sub/photo.jpg", "sub/photo.jpg"},
@@ -234,8 +234,8 @@ func TestWholeMap(t *testing.T) {
 	assert.Contains(t, omitted, `<variant number="1" reifier="6">`)
 }
 
-// With item identifiers left out, topics without other identifiers are ordered
-// by what is said about them, in whatever order they were created.
+// With item identifiers left out, topics without other identifiers are ordered by the statements about them, in
+// whatever order they were created.
 func TestAnonymousTopicsHaveAnOrder(t *testing.T) {
 	build := func(order []int) *tmdm.TopicMap {
 		tm := tmdm.New()
@@ -245,8 +245,8 @@ func TestAnonymousTopicsHaveAnOrder(t *testing.T) {
 			require.NoError(t, tmdm.AddItemIdentifier(topics[i], tmdm.Locator(fmt.Sprintf("urn:%d-%d", order[0], i))))
 		}
 		known := tm.CreateTopicBySubjectIdentifier("urn:known")
-		// A chain, told apart from its end only; a ring, all alike; a reifier,
-		// a theme and a type, told apart by what they are used for.
+		// A chain whose topics differ by its end only; a ring of equal topics; a reifier, a theme and a type that
+		// differ by their use only.
 		for i := range 9 {
 			a := tm.CreateAssociation(known)
 			a.AddRole(known, topics[i])

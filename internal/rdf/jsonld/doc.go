@@ -3,9 +3,7 @@
 // else an error.
 //
 //	read.go        from a document to statements
-//
 //	check.go       size, depth and form of the JSON, with the place of each fault
-//
 //	growth.go      how much longer terms and namespaces may make a document
 //	copies.go      how many terms contexts take over from others
 //	bases.go       relative IRIs
@@ -13,9 +11,7 @@
 //	statements.go  from an expanded document to statements
 //	numbers.go     numbers as literals
 //	unmapped.go    keys and values that are left out
-//
 //	place.go       the node with the fault, and nodes without statements
-//
 //	contexts.go    the table
 //	write.go       from statements to a document
 package jsonld

@@ -149,7 +149,7 @@ var Lies = []Lie{
 		p[len(p)-8] ^= 0xFF
 		return p
 	})},
-	{Name: "stated as packed, but not packed", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte {
+	{Name: "not packed, but stated so", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte {
 		return body
 	})},
 	{Name: "bomb", Sign: Content, tell: packed(func(*Liar, []byte) []byte { return bomb() })},
