@@ -25,8 +25,8 @@ import (
 
 func version(name string) string { return docs.Map(docs.Topics(5, name)...) }
 
-// A server works without any one extension, and without all, on a folder that was written with all. What an extension
-// keeps there stays, and is right when it is back.
+// A server works without any one extension, and without all, on a folder that was written with all. The data of an
+// extension stay there, and are right when it is back.
 func TestExtensionsMayBeMissing(t *testing.T) {
 	t.Parallel()
 	names := []string{"all"}
@@ -105,7 +105,7 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			const search = "/topicmaps/egov/search?q=v3"
 			o.Put(version("v3"))
 			assert.Equal(t, 5, strings.Count(o.Get(search), `"topicSI"`))
-			assert.Equal(t, 10, strings.Count(o.Get(list), `change="updated"`), "what was changed meanwhile is in it, too")
+			assert.Equal(t, 10, strings.Count(o.Get(list), `change="updated"`), "changes made meanwhile are in it, too")
 			check()
 			for _, e := range ext.All() {
 				if e.Check != nil {
@@ -116,8 +116,8 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 	}
 }
 
-// A protocol says how the document to follow is found: by a link of a feed, or in its own way. A Segment alone leads to
-// an Atom feed.
+// A protocol determines how the document to follow is found: by a link of a feed, or in its own way. A Segment alone
+// leads to an Atom feed.
 func TestProtocolsFindTheirSources(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range ext.Protocols() {
@@ -176,7 +176,7 @@ func options(protocol string) client.SubscribeOptions {
 	return client.SubscribeOptions{Name: "egov", Protocol: protocol}
 }
 
-// Without its extension, RDF is neither served nor taken, and a subscription that asks for it alone says so. All else
+// Without its extension, RDF is neither served nor taken, and a subscription that needs RDF reports it. All else
 // works, and data stay: with the extension, all goes on.
 func TestRDFMayBeMissing(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestRDFMayBeMissing(t *testing.T) {
 	require.ErrorContains(t, err, `rdf asks for "turtle", which needs an extension that this program does not have`)
 	s, err := c.Subscription(t.Context(), "rdf")
 	require.NoError(t, err)
-	assert.NotNil(t, s.State, "what was read stays")
+	assert.NotNil(t, s.State, "the data read before stay")
 
 	with(ext.Formats())
 	assert.Contains(t, o.Get(current+".ttl"), "v2")
@@ -242,8 +242,8 @@ func TestRDFMayBeMissing(t *testing.T) {
 	assert.Equal(t, 5, round.Applied)
 }
 
-// What is wrong in a document is the fault of who sends it, and the answer says what: of whole maps, of topics, and of
-// what would be published.
+// Errors in a document are the fault of its sender, and the answer names them: in whole maps, in topics, and in the
+// changes to publish.
 func TestWhatIsWrongInADocumentIsTheFaultOfWhoSendsIt(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version("v1"))

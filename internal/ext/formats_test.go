@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Each entry of the registry is complete, and no two have a name, an ending or a media type in
-// common. A format that is added is told here what is missing.
+// Each entry of the registry is complete, and no two have a name, an ending or a media type in common. The message
+// for an added format names the missing functions.
 func TestRegistryIsUnambiguous(t *testing.T) {
 	seen := map[string]string{}
 	unique := func(f *formats.Format, what string) {
@@ -51,7 +51,7 @@ func TestRegistryIsUnambiguous(t *testing.T) {
 	}
 }
 
-// What a format writes of an empty map, the same format reads, if it reads at all.
+// If a format can read, it reads its own output for an empty map.
 func TestFormatsReadWhatTheyWrite(t *testing.T) {
 	read := 0
 	for _, f := range ext.Formats().All() {
@@ -77,8 +77,7 @@ func TestFormatsReadWhatTheyWrite(t *testing.T) {
 	assert.Positive(t, read)
 }
 
-// A document that is in another format than the one in which it is read is refused, and the error says what it looks
-// like.
+// A document in another format than the expected one is refused, and the error names the likely format.
 func TestDocumentsOfOtherFormats(t *testing.T) {
 	documents := map[string]string{
 		"XTM":          `<?xml version="1.0"?><!-- a map --><topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"/></topicMap>`,
@@ -93,7 +92,7 @@ func TestDocumentsOfOtherFormats(t *testing.T) {
 		"CTM":          "%version 1.0\n",
 		"ZIP":          "PK\x03\x04\x14\x00",
 	}
-	// Some documents are of several formats, and some formats cannot be told from others in a few characters.
+	// Some documents are of several formats, and some formats cannot be distinguished by a few characters.
 	same := map[string][]string{
 		"XTM 2.1": {"XTM"}, "RDF/XML": {"RDF/XML"}, "JSON-LD": {"JSON-LD", "JSON", "LTM"}, "Turtle": {"Turtle", "LTM", "JSON"}, "TriG": {"Turtle", "LTM", "JSON"},
 		"N-Triples": {"", "LTM", "JSON"}, "N-Quads": {"", "LTM", "JSON"},

@@ -77,8 +77,8 @@ func publish(t testing.TB, db *store.DB, name string, i int, value string) {
 	require.NoError(t, err)
 }
 
-// rows returns all rows of a database but those that a restored one has of its own, and its
-// collections without what a new epoch changes.
+// rows returns all rows of a database except those that belong to a restored one alone, and its collections without
+// the fields that a new epoch changes.
 func rows(t testing.TB, db *store.DB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -131,8 +131,7 @@ func epochs(t testing.TB, db *store.DB) (all []string) {
 	return all
 }
 
-// What was backed up is there again, but with epochs and a node of its own; and it can be
-// written to.
+// A restored database has the data of the backup, with new epochs and a node of its own; and it can be written to.
 func TestARestoredFolderHoldsTheStateOfTheBackup(t *testing.T) {
 	t.Parallel()
 	for _, ending := range []string{"/", "/one.backup"} {
@@ -165,7 +164,7 @@ func TestARestoredFolderHoldsTheStateOfTheBackup(t *testing.T) {
 	}
 }
 
-// In a folder, a second backup writes what has changed. Each one can be restored.
+// In a folder, a second backup writes the changes. Each backup can be restored.
 func TestBackupsInAFolderShareWhatIsTheSame(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -190,7 +189,7 @@ func TestBackupsInAFolderShareWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// Of a damaged folder there is no backup: it would lack what is damaged, and look whole.
+// A damaged folder is not backed up: the backup would lack the damaged rows, and look whole.
 func TestADamagedFolderIsNotBackedUp(t *testing.T) {
 	t.Parallel()
 	db := node(t, 300)
@@ -322,7 +321,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	}
 	again, err := backup.Make(t.Context(), db, folder, none)
 	require.NoError(t, err)
-	assert.Equal(t, made.Bytes, again.Written, "what is damaged is not relied on")
+	assert.Equal(t, made.Bytes, again.Written, "damaged files are written again")
 	_, err = backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 	require.NoError(t, err)
 }
@@ -344,7 +343,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	assert.ErrorContains(t, err, "no complete backup")
 }
 
-// What ends a backup or a restore early leaves nothing that looks complete.
+// A backup or a restore that ends early leaves nothing that looks complete.
 func TestWhatEndsEarlyIsNotComplete(t *testing.T) {
 	t.Parallel()
 	db := node(t, 1500)

@@ -92,7 +92,7 @@ func TestAKilledBackupSpoilsNoOther(t *testing.T) {
 		require.NoError(t, err, "after kill %d", n)
 		if _, err := os.Stat(target); err == nil && target != folder {
 			_, err := backup.Restore(t.Context(), target, backup.Folder(dir+"2", silent), none)
-			require.NoError(t, err, "what has the name of a backup is one")
+			require.NoError(t, err, "a file with the name of a backup is one")
 		}
 		db = open(t, db.Dir(), store.Write)
 	}

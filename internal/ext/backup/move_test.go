@@ -221,7 +221,7 @@ func TestAStoreThatIsWrittenToIsNotMoved(t *testing.T) {
 	_, err = to.open(t, store.Options{Access: store.Write})
 	require.ErrorIs(t, err, moving.ErrFilling)
 	publish(t, at.must(t, store.Write), "a", 1, "and goes on")
-	require.NoError(t, move(t, at, to), "what was left there is removed")
+	require.NoError(t, move(t, at, to), "the remains are removed")
 	require.NoError(t, to.must(t, store.Write).Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
 }
 
@@ -284,7 +284,7 @@ func TestABackupIsOfNoEngine(t *testing.T) {
 	}
 }
 
-// What is no whole backup leaves a database as it was.
+// A file that is no whole backup leaves a database as it was.
 func TestNoDamagedBackupReachesADatabase(t *testing.T) {
 	t.Parallel()
 	db := node(t, 100)

@@ -25,19 +25,19 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// index is a program that keeps what the lines say.
+// index is a program that keeps the contents of the lines.
 type index struct {
 	topics     map[string]*State
 	statements map[string]bool
 	at         string
-	forms      map[string]map[string]bool // what the other forms say, by the name of the form
+	forms      map[string]map[string]bool // the contents of the other forms, by the name of the form
 }
 
 func newIndex() *index {
 	return &index{map[string]*State{}, map[string]bool{}, beginning, map[string]map[string]bool{"nq": {}, "json-ld": {}}}
 }
 
-// takeForms keeps what a line says in the other forms.
+// takeForms keeps the content of a line in the other forms.
 func (x *index) takeForms(t testing.TB, l *Line) {
 	for name, all := range x.forms {
 		text, err := formats[name](l)
@@ -105,7 +105,7 @@ func (x *index) take(t testing.TB, l *Line) {
 // errEnds is how a program ends in the middle.
 var errEnds = errors.New("the program ends")
 
-// A program that takes all lines, and goes on behind the last one whenever it ends, has what the source has.
+// A program that takes all lines, and goes on after the last one whenever it ends, has the state of the source.
 func TestLinesLeadToTheState(t *testing.T) {
 	for seed := range uint64(testenv.Rounds(12, 200)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -176,7 +176,8 @@ func TestLinesLeadToTheState(t *testing.T) {
 	}
 }
 
-// A position of another history, of what is forgotten, and of what is to come, begin anew. What is none is refused.
+// Positions of another history, of forgotten changes, and of the future begin anew. A value that is no position is
+// refused.
 func TestPositionsThatAreNotKnown(t *testing.T) {
 	db := consumed.OpenStore(t)
 	src := consumed.NewCollection(t, db)

@@ -28,7 +28,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// with returns a node with a data folder, of which the status says what is given.
+// with returns a node with a data folder and the given status.
 func with(t *testing.T, n status.Node) *Node {
 	dir := filepath.Join(t.TempDir(), "data")
 	db, err := store.Open(t.Context(), store.Options{Dir: dir, Badger: badger.Small})
@@ -51,7 +51,7 @@ func remedies(r *Report) (all []string) {
 	return all
 }
 
-// Each state of a subscription that needs somebody is a finding, with the command that mends it.
+// Each state of a subscription that needs a person is a finding, with the command that repairs it.
 func TestFindingsOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	seconds := 7200.0

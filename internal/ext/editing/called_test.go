@@ -49,8 +49,8 @@ func TestTopicsAreNamedInForms(t *testing.T) {
 	assert.Contains(t, text, "Österreich")
 }
 
-// If several topics are called so, or none is, the form says so, and proposes those that may be meant. A button takes
-// one, without a script.
+// If several topics have a name, or none has it, the form reports that, and proposes topics that may be meant. A
+// button takes one, without a script.
 func TestSeveralTopicsAreCalledSo(t *testing.T) {
 	t.Parallel()
 	_, b := served.Editor(t, towns())
@@ -115,8 +115,8 @@ func TestTopicsAreNamedByLabelsInForms(t *testing.T) {
 	assert.NotContains(t, string(a.Bytes), fragment.Key("http://x/text"))
 }
 
-// Each theme of a scope has a field, and there is an empty one: what is wrong stands beside the one in which it is, and
-// a relation is called as the page of the topic calls it.
+// Each theme of a scope has a field, and there is an empty one. Errors stand beside their fields. A relation has the
+// name that it has on the page of the topic.
 func TestEachThemeHasAField(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())

@@ -12,7 +12,7 @@ import (
 )
 
 // A narrower concept is added from the page of a concept: with its types, its scheme, and a label in the language of the
-// map. Its Turtle is what SKOS says.
+// map. Its Turtle has the form that SKOS demands.
 func TestAddingANarrowerConcept(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())

@@ -22,8 +22,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What is previewed is what is published: an entry of the feed with its author and note, and the same words on the page
-// of the change.
+// The published change is the one in the preview: an entry of the feed with its author and note, and the same words
+// on the page of the change.
 func TestEditingATopic(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -44,7 +44,7 @@ func TestEditingATopic(t *testing.T) {
 		assert.Contains(t, words, text)
 	}
 	for _, text := range []string{"name “Christiania”", "homepage (psi.example.org): “https://oslo.example.org/” (xsd:anyURI)", "association of type near (psi.example.org) (part: Christiania, whole: Tromsø)"} {
-		assert.Contains(t, words, text, "topics are called by their names, and what has none by a short identifier")
+		assert.Contains(t, words, text, "topics have their names, or else a short identifier")
 	}
 	assert.Contains(t, string(preview.Bytes), `title="http://psi.example.org/near"`)
 	entries := n.Feed("/topicmaps/m/fragments").Entries
@@ -67,7 +67,8 @@ func TestEditingATopic(t *testing.T) {
 	}
 }
 
-// statementsOf returns what a page says that a change adds and removes, by what stands beside the title of the topic.
+// statementsOf returns the statements that a change adds and removes by its page, by the text beside the title of the
+// topic.
 func statementsOf(t *testing.T, a served.Answer) map[string][]string {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(a.Bytes))
@@ -164,8 +165,8 @@ func TestConflictsAreShown(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, a), "nothing is left to change")
 }
 
-// What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other
-// statements of a large topic.
+// Values that a form does not show, or that a person does not change, stay: reifiers, item identifiers, variants,
+// other statements of a large topic.
 func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
@@ -186,7 +187,7 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, a), "about this: The naming")
 	assert.Contains(t, served.TextOf(t, a), "With the variants a")
 	a = b.Send(f, "preview")
-	assert.Contains(t, served.TextOf(t, a), "You have changed nothing", "line ends are not what they were, which is no change")
+	assert.Contains(t, served.TextOf(t, a), "You have changed nothing", "other line ends are no change")
 	row := ""
 	for name, values := range f.Fields {
 		if strings.HasPrefix(values[0], "A") && strings.HasSuffix(name, "-value") {
@@ -234,7 +235,7 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, a), "has no theme of its own")
 }
 
-// record returns what is published of a topic.
+// record returns the published record of a topic.
 func record(n *served.Node, collection string, si fragment.Ref) (t *fragment.Topic) {
 	n.T.Helper()
 	require.NoError(n.T, n.Store.View(n.T.Context(), collection, func(v *store.View) (err error) {
@@ -291,15 +292,15 @@ func TestHostileForms(t *testing.T) {
 	assert.Equal(t, before, n.Current("m"))
 	a := b.Send(f.Set("note", strings.Repeat("x", 1001)), "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	assert.Equal(t, strings.Repeat("x", 1001), served.FormOf(t, at, a).Fields.Get("note"), "what was typed is kept")
+	assert.Equal(t, strings.Repeat("x", 1001), served.FormOf(t, at, a).Fields.Get("note"), "the typed text is kept")
 	assert.Contains(t, string(a.Bytes), `aria-describedby="note-wrong"`)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, b.Send(f.Set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
 	assert.Equal(t, http.StatusUnsupportedMediaType, b.Do(at, f.Fields, "Content-Type", "text/plain").StatusCode)
 	assert.Equal(t, http.StatusBadRequest, b.Do(at+"?name=x", nil).StatusCode)
 }
 
-// leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the
-// name, and says beside it what.
+// leadsToWrong requires that a page leads to one field with an error, in the row of the field with the name, with the
+// message beside it.
 func leadsToWrong(t *testing.T, a served.Answer, name string) {
 	t.Helper()
 	id := regexp.MustCompile(`<li><a href="#([^"]+)">`).FindSubmatch(a.Bytes)
@@ -332,7 +333,7 @@ func TestMoreRows(t *testing.T) {
 	assert.True(t, served.FormOf(t, f.At, b.Send(f, "roles")).Fields.Has(as+"other-1-type"))
 }
 
-// What is written elsewhere is not edited here: its pages lead to no form, and a form says where.
+// A topic that is maintained elsewhere is not edited here: its pages lead to no form, and a form names the place.
 func TestDerivedMapsAreNotEdited(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -351,7 +352,7 @@ func TestDerivedMapsAreNotEdited(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, b.Do(served.TopicPath("m", "http://x/none")+"/edit.html", nil).StatusCode)
 }
 
-// A form of a session that has ended is told so, and its topic stays as it is.
+// A form of a session that has ended gets a message about that, and its topic stays as it is.
 func TestFormsOfNobody(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())

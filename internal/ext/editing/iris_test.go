@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// kept is what people never see, with what is around it.
+// kept has parts that people never see, with the text around them.
 var kept = regexp.MustCompile(".{0,80}" + regexp.QuoteMeta(iri.Own) + "iri/6.{0,80}")
 
 // hidden are fields of forms that people do not see.
@@ -72,9 +72,9 @@ func TestIRIsAreShownAndNamedAsTheyStand(t *testing.T) {
 	b.Publish(f.Set(name+"value", "me", as+"type", "http://e/%70rop", as+"role", "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject",
 		as+"other-0-type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#object", as+"other-0-player", "http://e/%43lass"))
 	after := string(n.MustGet("/topicmaps/voc/snapshots/current.nt").Bytes)
-	assert.Contains(t, after, "<http://e/%7Eme> <http://e/%70rop> <http://e/%43lass> .\n", "what is named is what is meant")
+	assert.Contains(t, after, "<http://e/%7Eme> <http://e/%70rop> <http://e/%43lass> .\n", "the named IRI is used")
 	for line := range strings.Lines(before) {
-		assert.Contains(t, after, line, "what a form leaves alone stays")
+		assert.Contains(t, after, line, "statements that a form does not change stay")
 	}
 	assert.Equal(t, strings.Count(before, "\n")+3, strings.Count(after, "\n"), "%s", after)
 }

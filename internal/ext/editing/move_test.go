@@ -16,7 +16,7 @@ import (
 const movingPrefixes = `@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix : <http://e/> .
 `
 
-// concepts publishes a vocabulary of animals that says so of its structure, and returns a browser in which it is edited.
+// concepts publishes a vocabulary of animals with its structure, and returns a browser in which it is edited.
 func concepts(t *testing.T, structure string) (*served.Node, *served.Browser) {
 	t.Helper()
 	n, b := served.Editor(t, served.Small())
@@ -30,7 +30,7 @@ func concepts(t *testing.T, structure string) (*served.Node, *served.Browser) {
 	return n, b
 }
 
-// structureOf returns what a vocabulary says of the places of its concepts, in order.
+// structureOf returns the statements of a vocabulary about the places of its concepts, in order.
 func structureOf(n *served.Node) (all []string) {
 	short := strings.NewReplacer("<http://e/", "", "<http://www.w3.org/2004/02/skos/core#", "", ">", "", " .", "")
 	for line := range strings.Lines(string(n.MustGet("/topicmaps/voc/snapshots/current.nt").Bytes)) {
@@ -42,13 +42,13 @@ func structureOf(n *served.Node) (all []string) {
 	return all
 }
 
-// A concept is moved beneath another one, in one commit: in the directions in which the map says so, and nothing of its
-// old place is left.
+// A concept is moved beneath another one, in one commit: in the directions that the map has, and nothing of its old
+// place is left.
 func TestMovingAConcept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		structure string
-		from      []string // beneath which it is left out; nil: what the form proposes
+		from      []string // the old place that is left out; nil: the one that the form proposes
 		want      []string
 	}{
 		"broader":          {":dog skos:broader :animal . :poodle skos:broader :dog .", nil, []string{"dog broader pet", "poodle broader dog"}},
@@ -94,8 +94,8 @@ func TestMovingAConcept(t *testing.T) {
 	}
 }
 
-// A concept cannot be beneath itself, or what is beneath it, nor beneath what is no concept. What is not certain is
-// chosen.
+// A concept cannot be beneath itself, or beneath a narrower concept of it, nor beneath a topic that is no concept. A
+// person chooses between uncertain places.
 func TestMovingAConceptWhereItCannotBe(t *testing.T) {
 	t.Parallel()
 	n, b := concepts(t, ":animal skos:narrower :pet . :dog skos:broader :pet . :dog skos:narrower :poodle . :other a skos:Concept ; skos:altLabel \"plant\"@en .")

@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// A form that is sent more than once, as by a second click, leads to what came of it each time, and is published once.
+// A form that is sent more than once, as by a second click, leads to its result each time, and is published once.
 func TestFormsSentTwice(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -45,7 +45,7 @@ func changedName(t *testing.T, b *served.Browser) served.Form {
 	return f.Set(f.Row(t, "name", "value", "Oslo")+"value", "Twice, too")
 }
 
-// What nobody could see or find again is not taken.
+// A value that a person could not see or find again is refused.
 func TestFormsWithNothingInThem(t *testing.T) {
 	t.Parallel()
 	_, b := served.Editor(t, served.Small())

@@ -132,7 +132,7 @@ func (p *pair) occurrenceOf(row string) *tmdm.Occurrence {
 	return nil
 }
 
-// edit changes something at random; what was changed before in the same form is left alone.
+// edit changes something at random; values that the same form has changed before are left alone.
 func (p *pair) edit(step int) {
 	fresh := fmt.Sprintf("value %d <&\">", step)
 	switch p.rnd.IntN(8) {
@@ -243,7 +243,7 @@ func (p *pair) publish() {
 	served.Published(p.t, p.n.Do(http.MethodPost, "/topicmaps/posted/topics?topic="+url.QueryEscape(p.si), &doc))
 }
 
-// What is edited by forms is what a program makes of it that posts the same.
+// Edits by forms give the same map as the same posts of a program.
 func TestRandomEditsByForm(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

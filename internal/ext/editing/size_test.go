@@ -22,8 +22,8 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Pages of each kind, and forms, have 64 kB at most, whatever is said of a topic: of the map of topics of which very much
-// is said, in many languages and by many types, and of real maps.
+// Pages of each kind, and forms, have 64 kB at most, whatever statements a topic has: in a map of topics with very
+// many statements, in many languages and of many types, and in real maps.
 func TestNoPageIsLarge(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testenv.OnlyWithAll(t, "all pages of large maps take much")
@@ -108,7 +108,7 @@ func TestFormsThatComeBackAreSmall(t *testing.T) {
 	a := b.Send(f, "preview")
 	fits(a, http.StatusUnprocessableEntity, "wrong in many rows")
 	assert.Contains(t, string(a.Bytes), "No language:")
-	assert.Contains(t, string(a.Bytes), "use association-", "what may be meant")
+	assert.Contains(t, string(a.Bytes), "use association-", "topics that may be meant")
 	back := served.FormOf(t, at, a)
 	written := func(f served.Form) (all []string) {
 		for field, values := range f.Fields {
@@ -119,9 +119,9 @@ func TestFormsThatComeBackAreSmall(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	assert.Equal(t, written(f), written(back), "what was written comes back")
-	assert.NotContains(t, string(a.Bytes), "note 7", "what was not need not")
-	fits(b.Send(f, "edit"), http.StatusOK, "going on with what is wrong")
+	assert.Equal(t, written(f), written(back), "the written text comes back")
+	assert.NotContains(t, string(a.Bytes), "note 7", "other text need not")
+	fits(b.Send(f, "edit"), http.StatusOK, "going on with an error")
 }
 
 var (
@@ -133,7 +133,7 @@ var (
 type walk struct {
 	b       *served.Browser
 	todo    []string
-	special []string // keys of topics of which all pages are got
+	special []string // keys of topics whose pages are all read
 	seen    map[string]int
 	sizes   map[string]int
 	kinds   []string
@@ -155,7 +155,7 @@ var (
 	pageEnding = regexp.MustCompile(`\.html(\?|$)`)
 )
 
-// kind says which kind of page is at a path.
+// kind returns the kind of the page at a path.
 func (w *walk) kind(path string) string {
 	kind := valueOf.ReplaceAllString(numberOf.ReplaceAllString(keyOf.ReplaceAllString(path, "/$1/KEY"), "/fragments/ID"), "")
 	if i := slices.IndexFunc(w.special, func(key string) bool { return strings.Contains(path, key) }); i >= 0 {
@@ -200,7 +200,7 @@ func (w *walk) all(t *testing.T, most int) {
 	t.Logf("%d kinds", len(w.kinds))
 }
 
-// talkedOf returns the topics of which most is said.
+// talkedOf returns the topics with the most statements.
 func talkedOf(t *testing.T, n *served.Node) (all []fragment.Ref) {
 	much := map[fragment.Ref]int{}
 	require.NoError(t, n.Store.View(t.Context(), "big", func(v *store.View) error {
@@ -228,7 +228,7 @@ func talkedOf(t *testing.T, n *served.Node) (all []fragment.Ref) {
 	return all[:min(len(all), 5)]
 }
 
-// muchIsSaid returns a map with topics of which very much is said.
+// muchIsSaid returns a map with topics that have very many statements.
 func muchIsSaid() []byte {
 	var b bytes.Buffer
 	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)

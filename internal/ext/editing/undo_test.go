@@ -43,8 +43,8 @@ func linkTo(t *testing.T, b *served.Browser, page, text string) string {
 	return to.RequestURI()
 }
 
-// A commit is undone from the page of one of its changes, after it was shown what that will publish. Undone again, the
-// map is what it was with it.
+// A commit is undone from the page of one of its changes, after a page has shown the changes that this will publish.
+// If that is undone, the map has the commit again.
 func TestUndoingACommit(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -74,8 +74,8 @@ func TestUndoingACommit(t *testing.T) {
 	assert.Len(t, titles, 2, "each page has a title of its own, also of commits of the same topic")
 }
 
-// What has changed since a commit stays when that is undone: the page says what, and takes back the rest if that is
-// wanted.
+// Statements that have changed since a commit stay when it is undone: the page lists them, and takes back the rest if
+// a person confirms.
 func TestUndoingWhatHasChangedSince(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -97,7 +97,7 @@ func TestUndoingWhatHasChangedSince(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, b.Do(undo+"?force=1", nil)), "Nothing of this commit is left to be taken back")
 }
 
-// A form to undo that was shown before somebody changed what it would publish is shown again.
+// A form to undo is shown again if another person has changed the result since.
 func TestUndoingSomethingElseThanWasShown(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -113,8 +113,8 @@ func TestUndoingSomethingElseThanWasShown(t *testing.T) {
 	assert.Equal(t, n.Expected("m", served.Small("Oslo", "Christiania", "Tromsø", "Romsa")), n.Current("m"), "nothing is published")
 }
 
-// A topic becomes what it was before a change, or at a time, while the others stay. One that was deleted is there again,
-// and one that was not there goes.
+// A topic returns to its state before a change, or at a time, while the others stay. One that was deleted is there
+// again, and one that did not exist goes.
 func TestMakingATopicWhatItWas(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -156,7 +156,8 @@ func TestTakingBackNeedsTheRight(t *testing.T) {
 	assert.NotContains(t, text, "/restore")
 }
 
-// The page that shows what will be published has 64 kB at most, and says how much more there is. All of it is published.
+// The page that shows the changes before they are published has 64 kB at most, and states the number of further ones.
+// All of it is published.
 func TestPlansAreSmallPages(t *testing.T) {
 	t.Parallel()
 	doc := func(value string) []byte {

@@ -30,7 +30,7 @@ func idsOf(a *Audit) (missing, different, superfluous []string) {
 	return identify(a.Missing), identify(a.Different), identify(a.Superfluous)
 }
 
-// An audit finds what was tampered with, whatever the Source states, and changes nothing.
+// An audit finds files that were tampered with, whatever the Source states, and changes nothing.
 func TestAudit(t *testing.T) {
 	for _, style := range []rsStyle{careful, {LastMod: true, Changes: "index"}, {LastMod: true, Hashes: true, Plain: true}, {Hashes: true, Dump: "copies", DumpOnly: true, Lengths: true}} {
 		s, m := newMirror(t, style, 8)
@@ -58,7 +58,7 @@ func TestAudit(t *testing.T) {
 		require.Equal(t, []string{"mine"}, m.audit().Others)
 		require.Equal(t, before, m.files())
 
-		// What has changed at the Source since.
+		// Changes at the Source since.
 		require.NoError(t, os.Remove(filepath.Join(m.dir, "mine")))
 		for _, name := range []string{"1.txt", "2.txt", "4.txt"} {
 			require.NoError(t, os.Remove(file(name)))

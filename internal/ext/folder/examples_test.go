@@ -100,7 +100,7 @@ func TestGeneralExampleOfDeletionByAbsence(t *testing.T) {
 	c.round()
 	s.set("/feed", example(t, "general-complete"))
 	r := c.round()
-	require.Equal(t, []int{0, 0, 1, 1}, []int{r.New, r.Changed, r.Removed, r.Held}, "what is changed has the same content")
+	require.Equal(t, []int{0, 0, 1, 1}, []int{r.New, r.Changed, r.Removed, r.Held}, "changed resources have the same content")
 	c.equals(page(test2, "t2.atom-rdc"))
 }
 
@@ -183,7 +183,7 @@ func TestExample3InPreferredFormats(t *testing.T) {
 	s.Seen()
 	s.set("/feed", example(t, "example-3-complete")+"<!-- so that it is not the same -->")
 	c.round()
-	require.Equal(t, []string{"/feed"}, s.Seen(), "what is not wanted is not looked at again")
+	require.Equal(t, []string{"/feed"}, s.Seen(), "unwanted records are not read again")
 
 	c.Formats = []string{"text/turtle", "application/rdf+xml", "application/atom+xml"}
 	r = c.round()

@@ -2,7 +2,7 @@ package folder
 
 import "time"
 
-// What tests look at.
+// Functions and values for tests.
 const (
 	JournalFile            = journalFile
 	MaxConsecutiveFailures = maxConsecutiveFailures
@@ -11,7 +11,7 @@ const (
 // JournalLine is a line of the journal.
 type JournalLine = journalLine
 
-// What names files, and reads the state.
+// Names of files, and the reader of the state.
 var (
 	Is        = is
 	Now       = now

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// What small feeds of tests are made of.
+// The parts of small feeds of tests.
 
 type entry struct {
 	id      string
 	at      int      // minutes since the beginning
 	links   []string // "TYPE PATH", "PATH"; none: it is deleted
-	content string   // what stands for atom:content; for a deletion an empty one
+	content string   // the text in place of atom:content; empty for a deletion
 }
 
 type document struct {

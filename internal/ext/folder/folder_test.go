@@ -170,7 +170,7 @@ func TestNameOfAnotherRecord(t *testing.T) {
 	require.Equal(t, Name("a", "text/plain", 1), held.File)
 }
 
-// A file that somebody removes comes again, whatever the feed says.
+// A file that a person removes comes again, whatever the feed has.
 func TestRemovedFileComesAgain(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a", "b")
@@ -182,7 +182,7 @@ func TestRemovedFileComesAgain(t *testing.T) {
 	c.equals(want)
 }
 
-// What has not changed is not written again, nor fetched where its ETag tells.
+// Unchanged content is not written again. If it has an ETag, it is not fetched again either.
 func TestSameContentIsNotWrittenAgain(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a")

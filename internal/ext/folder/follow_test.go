@@ -32,7 +32,7 @@ var folderSink = followtest.Sink{
 		return &place{t: t, dir: t.TempDir(), followed: map[string]followed{}}
 	},
 	Left: []string{"files to rename", "temporary files"},
-	// What a feed says of a record is not what is in it. Lists have hashes.
+	// The metadata of a record in a feed are not in the record. Lists have hashes.
 	Spare: func(k followtest.Kind, sign faults.Sign) bool { return k != followtest.Lists && sign >= faults.Content },
 }
 
@@ -56,7 +56,7 @@ type place struct {
 	followed map[string]followed
 }
 
-// followed is what a folder follows.
+// followed returns the source that a folder follows.
 type followed struct {
 	source followtest.Source
 	kind   followtest.Kind
@@ -75,7 +75,7 @@ func (p *place) Follow(name string, s followtest.Source, k followtest.Kind) {
 
 func (p *place) Leave(name string) { require.NoError(p.t, os.RemoveAll(p.path(name))) }
 
-// round returns what a round is done with.
+// round returns the options and the source of a round.
 func (p *place) round(name string, how followtest.How) (Options, follow.Source) {
 	f := anyhost.FetcherOf(&http.Client{})
 	f.Tries = cmp.Or(how.Tries, 2)

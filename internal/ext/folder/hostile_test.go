@@ -44,7 +44,7 @@ func TestNamesOfFiles(t *testing.T) {
 	for title, want := range map[string]string{
 		"":                        "1-" + hash,
 		"våtmark":                 "våtmark-" + hash,
-		"a\u030a":                 "å-" + hash, // composed: file systems differ in what they make of it
+		"a\u030a":                 "å-" + hash, // composed: file systems differ in their normal form
 		"Salt marsh (2.4), coast": "Salt-marsh-2-4-coast-" + hash,
 		"?!":                      "1-" + hash,
 		"con":                     "con-" + hash,
@@ -99,7 +99,7 @@ func TestHostileFeed(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
-// A state that somebody has tampered with leads nowhere else.
+// A state that was tampered with leads to no other place.
 func TestTamperedState(t *testing.T) {
 	s := newSite(t)
 	dir := t.TempDir()
@@ -217,7 +217,7 @@ func TestManyEntries(t *testing.T) {
 	require.Equal(t, []int{files, 0, 0}, []int{r.Removed, r.Held, r.Unwanted})
 }
 
-// All of a feed whose server says that nothing is there any more is kept.
+// All records of a feed stay if its server states that all of them are gone.
 func TestServerThatHasLostItsFeed(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was fetched since the last save is kept by whoever opens the folder after a kill. The
-// kill is a copy of the folder that is made in the middle of a round.
+// A process that opens the folder after a kill keeps the files fetched since the last save. The kill is a copy of the
+// folder that is made in the middle of a round.
 func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 	const resources, after = 60, 50
 	s, m := newMirror(t, careful, resources)
@@ -28,7 +28,7 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 		s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.HasPrefix(r.URL.Path, "/r/") {
 				if asked.Add(1) == after+1 {
-					m.journaled(after - 1) // what is fetched may be a while on its way there
+					m.journaled(after - 1) // a file may take a while to arrive
 					require.NoError(t, os.RemoveAll(killed.dir))
 					require.NoError(t, os.CopyFS(killed.dir, os.DirFS(m.dir)))
 				}
@@ -82,8 +82,8 @@ func (m *mirror) journaled(lines int) {
 	}
 }
 
-// damageJournal does to a journal, and to the files that it names, what a machine may do that fails as well. It
-// returns the paths of the records that have to be fetched again.
+// damageJournal damages a journal, and the files that it names, as a machine may do that fails as well. It returns
+// the paths of the records that have to be fetched again.
 func damageJournal(t *testing.T, dir string, atLeast int) (paths []string) {
 	path := filepath.Join(dir, JournalFile)
 	b, err := os.ReadFile(path)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// killedRound does what a round brings, and saves much more often than others do.
+// killedRound does the work of a round, and saves much more often than other rounds.
 func killedRound(dir, url string, s follow.Source, o Options) error {
 	f, err := Open(dir, o)
 	if err != nil {

@@ -55,7 +55,7 @@ func (m *mirror) round() *Round {
 	return r
 }
 
-// files returns what is in the folder, by name.
+// files returns the files in the folder, by name.
 func (m *mirror) files() map[string]string {
 	m.t.Helper()
 	files := map[string]string{}

@@ -111,7 +111,7 @@ func TestHeldRecordThatIsGoneIsRemoved(t *testing.T) {
 
 	s.chain([]entry{deletion("a", 40), active("b", 20)})
 	r = c.round()
-	require.Equal(t, []int{0, 0}, []int{r.Removed, len(r.Gone)}, "deleted: nobody misses it")
+	require.Equal(t, []int{0, 0}, []int{r.Removed, len(r.Gone)}, "deleted: no copy lacks it")
 }
 
 func TestOneThatFailsKeepsNothingBack(t *testing.T) {

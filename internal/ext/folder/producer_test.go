@@ -25,8 +25,8 @@ var otherFeeds = followtest.Row{Name: "other feeds", Kind: followtest.Archived, 
 	return p
 }}
 
-// producer is a model of what Atom-PMH lets a producer do: a pool of records with a
-// history, published in one of the two forms. All choices are those of its generator.
+// producer is a model of the actions that Atom-PMH allows a producer: a pool of records with a history, published in
+// one of the two forms. All choices are those of its generator.
 type producer struct {
 	faults.Front
 	rng *rand.Rand
@@ -46,7 +46,7 @@ type producer struct {
 	complete bool
 	pool     map[string]*record
 	log      []entry           // oldest first
-	active   map[string]int    // by id: time of the last entry that says it is there
+	active   map[string]int    // by id: time of the last entry that announces the record
 	bodies   map[string]string // by path: representations, old ones too
 	pages    map[string]string // by path: documents of the feed
 	cuts     int
@@ -86,7 +86,7 @@ func (p *producer) Happen(during bool) string {
 	return what
 }
 
-// event lets something happen. It happens while somebody reads, too, unless quiet.
+// event lets something happen. It happens during reads, too, unless quiet.
 func (p *producer) event(quiet bool) (what string) {
 	p.clock += p.rng.IntN(3) // so that there are entries at equal times
 	id := fmt.Sprint(p.rng.IntN(p.ids))
@@ -105,7 +105,7 @@ func (p *producer) event(quiet bool) (what string) {
 	case n < 17:
 		what = "switch"
 		p.complete = !p.complete
-		if !p.complete && quiet && p.mark != nil && p.mark().Complete && p.one(2) { // its reader has seen what is absent
+		if !p.complete && quiet && p.mark != nil && p.mark().Complete && p.one(2) { // its reader has seen the absence
 			p.log = slices.DeleteFunc(slices.Clone(p.log), func(e entry) bool { return len(e.links) == 0 || p.pool[e.id] == nil })
 		}
 	case n < 18:
@@ -162,11 +162,10 @@ func (p *producer) Spare(r *http.Request, sign faults.Sign) bool {
 	return sign == faults.Old || sign == faults.Absent && p.unsure(p.Record(r))
 }
 
-// modify creates a record, or modifies it: what it says, the forms in which it is available,
-// or both.
+// modify creates a record, or modifies it: its content, its available forms, or both.
 func (p *producer) modify(id string) {
 	if last, ok := p.active[id]; ok && last >= p.clock {
-		p.clock = last + 1 // "should not be the same as any historical entry": nobody could see it
+		p.clock = last + 1 // "should not be the same as any historical entry": no reader could see it
 	}
 	formats := slices.Clone(allFormats)
 	p.rng.Shuffle(len(formats), func(i, j int) { formats[i], formats[j] = formats[j], formats[i] })
@@ -216,7 +215,7 @@ func (p *producer) delete(id string) {
 	}
 	delete(p.pool, id)
 	p.unpublish(id)
-	if p.active[id] == p.clock { // whoever cannot know by the times looks whether it is there
+	if p.active[id] == p.clock { // a reader that cannot know by the times reads the record itself
 		maps.DeleteFunc(p.bodies, func(path, _ string) bool { return strings.HasPrefix(path, "/r/"+id+"/") })
 	}
 	p.log = append(p.log, deletion(id, p.clock))
@@ -237,8 +236,8 @@ func (p *producer) dropHistorical() {
 	p.log = kept
 }
 
-// begin begins another history of the same records, under a new id: the times are the
-// same, what they are of is not.
+// begin begins another history of the same records, under a new id: the times are the same, but the changes are
+// others.
 func (p *producer) begin() {
 	p.cuts++
 	p.feed = fmt.Sprintf("urn:feed:%d", p.cuts)
@@ -320,8 +319,8 @@ func (p *producer) shuffled(d document) document {
 	return d
 }
 
-// Records implements [followtest.Source]: it returns what a copy in the formats holds. It is called
-// where something has happened, or nothing does.
+// Records implements [followtest.Source]: it returns the contents of a copy in the formats. It is called after
+// events, or between them.
 func (p *producer) Records(followtest.Kind) map[string]string {
 	formats := p.formats
 	all := map[string]string{}

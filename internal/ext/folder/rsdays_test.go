@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// A date covers its day, and so does all that W3C Datetimes may leave out: what was fetched within it may have been
-// changed again.
+// A date covers its day, and so do all shortened W3C Datetimes: a resource fetched within it may have been changed
+// again.
 func TestTimesOfWholeDays(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for layout, step := range map[string]time.Duration{"2006-01-02": 2 * time.Hour, "2006-01": 2 * 24 * time.Hour, "2006": 20 * 24 * time.Hour, "2006-01-02T15:04Z": 5 * time.Second} {

@@ -41,7 +41,7 @@ func newMirror(t *testing.T, style rsStyle, resources int) (*rsSource, *mirror) 
 	return s, m
 }
 
-// A round costs what has changed; a baseline by dump a few requests.
+// The cost of a round is proportional to the changes; a baseline by dump takes a few requests.
 func TestRequestsOfAMirror(t *testing.T) {
 	s, m := newMirror(t, careful, 1000)
 	r := m.round()
@@ -88,7 +88,7 @@ func unique(all []string) []string {
 	return one
 }
 
-// What is held already by its hash is not fetched, whatever its time.
+// A file that is held already by its hash is not fetched, whatever its time.
 func TestContentThatIsHeldIsNotFetched(t *testing.T) {
 	s, m := newMirror(t, careful, 20)
 	m.noDumps = true
@@ -108,7 +108,7 @@ func TestContentThatIsHeldIsNotFetched(t *testing.T) {
 }
 
 // Wrong hashes, wrong lengths and lost resources: the list is looked at again, then the resource
-// has failed; nothing wrong is taken, and what was held stays.
+// has failed; no wrong content is taken, and files held before stay.
 func TestWrongContentIsNeverTaken(t *testing.T) {
 	s, m := newMirror(t, careful, 5)
 	m.noDumps = true
@@ -124,7 +124,7 @@ func TestWrongContentIsNeverTaken(t *testing.T) {
 		require.Len(t, r.Failed, 1, "%q", wrong)
 		require.Contains(t, r.Failed[0].Reason, "not ")
 		require.True(t, r.Failed[0].Held)
-		require.Equal(t, want, m.records(), "what was held stays")
+		require.Equal(t, want, m.records(), "files held before stay")
 		count := map[string]int{}
 		for _, path := range s.Seen() {
 			count[path]++
@@ -161,7 +161,7 @@ func TestListThatIsOutOfDate(t *testing.T) {
 	require.Equal(t, s.pool, m.records())
 }
 
-// zipOf makes a package of a manifest and files, as somebody makes it who means no good.
+// zipOf makes a hostile package of a manifest and files.
 func zipOf(t *testing.T, manifest string, files ...zip.FileHeader) string {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -357,7 +357,7 @@ func TestMirrorIsPolite(t *testing.T) {
 	require.ErrorContains(t, err, "the server asks to come back in 1h0m0s")
 }
 
-// Hashes may be of the bytes as they are coded: then these are what is kept.
+// Hashes may be of the bytes as they are coded: then the coded bytes are kept.
 func TestHashesOfCodedContent(t *testing.T) {
 	packed := gzipped(t, "content")
 	f := resourcesync.NewFixity()
@@ -389,8 +389,8 @@ func gzipped(t *testing.T, content string) string {
 	return b.String()
 }
 
-// A list of all resources that is older than the mark undoes nothing. What the Change Lists do
-// tell is done; the rest comes with the next list.
+// A list of all resources that is older than the mark undoes nothing. The changes of the Change Lists are applied;
+// the rest comes with the next list.
 func TestListThatIsOlderThanTheMark(t *testing.T) {
 	s, m := newMirror(t, careful, 3)
 	m.noDumps = true
@@ -413,8 +413,7 @@ func TestListThatIsOlderThanTheMark(t *testing.T) {
 	require.Equal(t, s.pool, m.records())
 }
 
-// The first round is the list of all resources and what has changed since, as far as that is
-// known.
+// The first round applies the list of all resources and all known later changes.
 func TestChangeListsThatBeginTooLate(t *testing.T) {
 	s, m := newMirror(t, careful, 3)
 	m.noDumps = true
@@ -423,7 +422,7 @@ func TestChangeListsThatBeginTooLate(t *testing.T) {
 	s.put(rsHost+"/r/later.txt", "later")
 	s.publishChanges()
 	r := m.round()
-	require.Len(t, r.Failed, 1, "it is not what the old list states")
+	require.Len(t, r.Failed, 1, "it differs from the old list")
 	require.Len(t, m.records(), 3)
 	require.Contains(t, m.reports[0], "stays unknown until the Source publishes a newer list")
 	audit := m.audit()
@@ -561,7 +560,8 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 	require.Contains(t, strings.Join(m.reports, ""), "faster than that can be read")
 }
 
-// Once a day the list of all is compared, too: what no Change List has said comes then. Other rounds do not read it.
+// Once a day the list of all is compared, too: it brings changes that no Change List has. Other rounds do not read
+// it.
 func TestListIsComparedDaily(t *testing.T) {
 	s, m := newMirror(t, careful, 3)
 	m.noDumps = true

@@ -29,8 +29,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// patchSource is a real server of a map with a large topic, and what stands between it and those
-// who read it.
+// patchSource is a real server of a map with a large topic, and the proxy between it and its readers.
 type patchSource struct {
 	*server.Server
 	t       *testing.T
@@ -55,7 +54,7 @@ func newPatchSource(t *testing.T) *patchSource {
 	return s
 }
 
-// hubMap is a map with a topic of 300 occurrences, one of which is given.
+// hubMap is a map with a topic of 300 occurrences. One of them is given.
 func hubMap(text string) []byte {
 	var b strings.Builder
 	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
@@ -130,7 +129,7 @@ func (s *patchSource) round(m *mirror) (patches, topics int) {
 	return patches, topics
 }
 
-// same checks that the mirror has what the server has, and returns the length of the hub.
+// same checks that the mirror has the records of the server, and returns the length of the hub.
 func (s *patchSource) same(m *mirror) (hub int) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -156,7 +155,7 @@ func (s *patchSource) lie(between func(path string, body []byte) []byte) {
 	s.between = between
 }
 
-// Of a large topic a mirror takes what has changed; whatever is wrong with that, it takes all.
+// A mirror takes only the changes of a large topic. If there is any fault in them, it takes the whole topic.
 func TestMirrorsTakePatches(t *testing.T) {
 	t.Parallel()
 	s := newPatchSource(t)
@@ -248,7 +247,7 @@ func TestMirrorsTakePatches(t *testing.T) {
 		}
 		return err
 	}))
-	whole(true, "somebody has changed the file")
+	whole(true, "another program has changed the file")
 	require.Empty(t, m.reports)
 }
 

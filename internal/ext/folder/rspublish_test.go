@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 )
 
-// describe states what the style states of content.
+// describe describes content as the style demands.
 func (s *rsSource) describe(content string) (r resourcesync.Representation) {
 	f := resourcesync.NewFixity()
 	_, _ = io.WriteString(f, content)
@@ -92,7 +92,7 @@ func (s *rsSource) item(uri string) resourcesync.Item {
 	return i
 }
 
-// publishLists publishes what there is now.
+// publishLists publishes the current resources.
 func (s *rsSource) publishLists() {
 	at := s.now()
 	var items []resourcesync.Item
@@ -116,7 +116,7 @@ func (s *rsSource) publishLists() {
 	}
 }
 
-// publishDump packs what there is now.
+// publishDump packs the current resources.
 func (s *rsSource) publishDump() {
 	if s.Dump == "" {
 		return
@@ -141,7 +141,7 @@ func (s *rsSource) publishDump() {
 	}
 }
 
-// pack makes a package and says what a dump does of it.
+// pack makes a package and its entry in a dump.
 func (s *rsSource) pack(path string, head resourcesync.Document, fill func(add func(resourcesync.Item, string))) resourcesync.Item {
 	if s.Coarse { // of a manifest that is in a package
 		head.At = head.At.Truncate(time.Second)
@@ -200,8 +200,7 @@ func (s *rsSource) changesBetween(from, until time.Time) (items []resourcesync.I
 	return items
 }
 
-// publishChanges publishes what has changed: in the list that is open, or in one that is
-// closed now.
+// publishChanges publishes the changes: in the list that is open, or in one that is closed now.
 func (s *rsSource) publishChanges() {
 	switch s.Changes {
 	case "", "open":
@@ -217,7 +216,7 @@ func (s *rsSource) publishChanges() {
 	}
 }
 
-// closeChanges publishes what has changed in a list that is closed, and begins another.
+// closeChanges publishes the changes in a list that is closed, and begins another.
 func (s *rsSource) closeChanges() {
 	from, now := s.openFrom(), s.now()
 	if items := s.changesBetween(from, now); len(items) > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// rsStyle is how a Source of ResourceSync publishes: what the specification and the known
-// readers want, or the opposite of it.
+// rsStyle is how a Source of ResourceSync publishes: as the specification and the known readers demand, or the
+// opposite.
 type rsStyle struct {
 	LastMod, Hashes, Lengths bool   // stated in lists
 	Coarse                   bool   // times of whole seconds
@@ -49,7 +49,7 @@ type rsSource struct {
 	clock    time.Time
 	version  int
 	home     string            // folder of the documents
-	pool     map[string]string // by URI: what is there now
+	pool     map[string]string // by URI: the current resources
 	modified map[string]time.Time
 	log      []rsChange
 	horizon  time.Time
@@ -133,7 +133,7 @@ func (s *rsSource) change(uri, content string, kind resourcesync.Change) {
 	s.log = append(s.log, rsChange{uri, content, at, kind})
 }
 
-// prune forgets all changes: whoever has not seen them must begin again.
+// prune forgets all changes: a reader that has not seen them must begin again.
 func (s *rsSource) prune() {
 	s.clock = s.clock.Add(2 * time.Second)
 	s.forget()
@@ -198,8 +198,8 @@ func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
 }
 
-// A server that was restored after half a round does not list the changes of that round any more. What was fetched for
-// them is of a lost history.
+// A server that was restored after half a round does not list the changes of that round any more. The files fetched
+// for them belong to a lost history.
 func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
 	source, m := newMirror(t, careful, 5)
 	delta := func(mark follow.Mark) *follow.Delta {

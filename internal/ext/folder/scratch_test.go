@@ -7,10 +7,10 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// usualMemory is what the programs have for what looks bring.
+// usualMemory is the memory that the programs have for the results of a read.
 var usualMemory = follow.ScratchMemory
 
-// What looks bring goes through files in all tests, but where there is very little of it.
+// The results of reads go through files in all tests, except very small ones.
 func init() { follow.ScratchMemory = 2 << 10 }
 
 // useUsualMemory lets a benchmark have as much memory for what looks bring as the programs have.

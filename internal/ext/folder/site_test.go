@@ -31,7 +31,7 @@ type site struct {
 
 	faults.Front
 	mu    sync.Mutex
-	pages map[string]string // by path: what is there
+	pages map[string]string // by path: the bodies
 	types map[string]string // by path: Content-Type
 }
 
@@ -48,7 +48,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Answer(w, r, http.HandlerFunc(s.show))
 }
 
-// show answers with the page; its ETag is made of what is in it.
+// show answers with the page; its ETag is made of its content.
 func (s *site) show(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	page, ok := s.pages[r.URL.Path]
@@ -82,7 +82,7 @@ func (s *site) answer(path string, status int) {
 	s.BreakWith(faults.Some(atPath(path), faults.Always, faults.Answering(status)))
 }
 
-// atPath tells the requests for a path, or for those that begin with what is before an asterisk.
+// atPath counts the requests for a path, or for those that begin with the text before an asterisk.
 func atPath(path string) func(*http.Request) bool {
 	begin, many := strings.CutSuffix(path, "*")
 	return func(r *http.Request) bool { return r.URL.Path == path || many && strings.HasPrefix(r.URL.Path, begin) }
@@ -132,8 +132,8 @@ func (c *copyOf) round() *Round {
 	return r
 }
 
-// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms
-// it then. It returns what all of them did.
+// patiently does rounds until a removal is confirmed: three equal readings confirm it, or a person does. It returns
+// the results of all rounds.
 func patiently(o *Options, try func() (*Round, error)) (*Round, error) {
 	defer func() { o.Confirm = false }()
 	var all *Round
@@ -154,7 +154,7 @@ func patiently(o *Options, try func() (*Round, error)) (*Round, error) {
 	return all, errors.New("the doubt does not end")
 }
 
-// files returns what is in the folder, by name, and checks that the state says the same.
+// files returns the files in the folder, by name, and checks that the state has the same.
 func (c *copyOf) files() map[string]string {
 	c.t.Helper()
 	entries, err := os.ReadDir(c.dir)
@@ -181,8 +181,8 @@ func (c *copyOf) state() *State {
 	return s
 }
 
-// records returns the contents of the files by the ids of their records. There is no other
-// file in the folder, and the state says of each what it is.
+// records returns the contents of the files by the ids of their records. There is no other file in the folder, and
+// the state has the record of each.
 func (c *copyOf) records() map[string]string {
 	c.t.Helper()
 	files := c.files()

@@ -155,7 +155,7 @@ func TestFilesOfOthersInAMirror(t *testing.T) {
 	require.DirExists(t, filepath.Join(m.dir, "example.org", "d", "sub"))
 }
 
-// A folder goes on as what it is.
+// A folder keeps its form.
 func TestAMirrorIsNoHarvest(t *testing.T) {
 	s, m := newMirror(t, careful, 3)
 	m.round()
@@ -167,7 +167,7 @@ func TestAMirrorIsNoHarvest(t *testing.T) {
 	require.Equal(t, s.pool, m.records())
 }
 
-// A file that somebody has removed is fetched again, and held to what was stated of it.
+// A file that a person has removed is fetched again, and compared with its metadata.
 func TestFileOfAMirrorThatWasRemoved(t *testing.T) {
 	s, m := newMirror(t, careful, 5)
 	m.round()
@@ -208,8 +208,7 @@ func TestFixityInTheState(t *testing.T) {
 	require.Equal(t, follow.Unknown, follow.Compare(fixity(0, "md5:0000"), fixity(0, "md5:AAA")), "one of them is in base 64")
 }
 
-// A round was killed when a folder had already taken the place of a file: what is left of it
-// is done.
+// A round was killed when a folder had already taken the place of a file: the rest of the round is done.
 func TestFolderInThePlaceOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "example.org", "a"), 0o777))

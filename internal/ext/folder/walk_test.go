@@ -16,7 +16,7 @@ import (
 
 // The rules of reading feeds, each with small feeds that show it.
 
-// records puts representations at /r/ID, and returns what a copy of them holds.
+// records puts representations at /r/ID, and returns the contents of a copy of them.
 func (s *site) records(ids ...string) map[string]string {
 	want := map[string]string{}
 	for _, id := range ids {
@@ -26,8 +26,8 @@ func (s *site) records(ids ...string) map[string]string {
 	return want
 }
 
-// chain publishes an archived feed: the subscription document first, then the archive
-// documents, the newest of which is /1.
+// chain publishes an archived feed: the subscription document first, then the archive documents. The newest of these
+// is /1.
 func (s *site) chain(documents ...[]entry) {
 	for i, entries := range documents {
 		d := document{entries: entries, archive: i > 0}
@@ -169,7 +169,7 @@ func TestChainThatCannotBeCompletedIsAnError(t *testing.T) {
 	c := s.copy()
 	_, err := c.try()
 	require.ErrorContains(t, err, "the chain of the feed's documents is broken")
-	require.Empty(t, c.records(), "what is there could be out of date")
+	require.Empty(t, c.records(), "the files there could be out of date")
 
 	want := s.records("a", "b")
 	s.chain([]entry{active("b", 20)}, []entry{active("a", 10)})
@@ -206,7 +206,7 @@ func TestFeedIDOfAnotherHistory(t *testing.T) {
 	require.Equal(t, []int{1, 0, 1}, []int{r.New, r.Changed, r.Removed})
 }
 
-// A complete feed with another id is another history too: of what it says nothing is taken at once.
+// A complete feed with another id is another history too: its deletions are not applied at once.
 func TestNewIDOfACompleteFeed(t *testing.T) {
 	s := newSite(t)
 	s.records("a", "b")
@@ -314,7 +314,7 @@ func TestTooManyDocuments(t *testing.T) {
 	require.Len(t, s.Seen(), 7)
 }
 
-// What a look holds is bounded, however many documents it is in.
+// The memory of a read is bounded, however many documents it covers.
 func TestTooManyRecords(t *testing.T) {
 	s := newSite(t)
 	n := 0
@@ -355,7 +355,7 @@ func TestCompleteArchiveDocumentBehindAnEmptyOne(t *testing.T) {
 	require.Equal(t, 1, c.round().Removed)
 	delete(want, "c")
 	c.equals(want)
-	require.NotContains(t, s.Seen(), "/0", "what is behind a complete document says nothing")
+	require.NotContains(t, s.Seen(), "/0", "documents after a complete one do not count")
 
 	// It becomes an archived one, and has deletion entries from now on only.
 	s.chain([]entry{active("b", 20)})
@@ -410,7 +410,7 @@ func TestArchivedFeedThatIsEmpty(t *testing.T) {
 	c.equals(want)
 	s.chain(nil)
 	_, err := c.try()
-	require.ErrorContains(t, err, "no entries any more", "nothing says that it is deleted")
+	require.ErrorContains(t, err, "no entries any more", "no entry deletes it")
 	c.equals(want)
 	s.set("/feed", document{feed: "urn:another"}.String())
 	require.Equal(t, 1, c.round().Removed, "a new history may be empty")
@@ -422,7 +422,7 @@ func TestOtherEntriesAreIgnored(t *testing.T) {
 	some := entry{id: "article", at: 30, content: "<content>An article</content>"}
 	none := entry{id: "none", at: 30, content: "<summary>nothing at all</summary>"}
 	src := entry{id: "src", at: 30, content: `<content src="/x" type="text/plain"/>`}
-	both := active("b", 20) // of no defined type, but it says where the record is
+	both := active("b", 20) // of no defined type, but it names the place of the record
 	both.content = "<content>and in short</content>"
 	s.chain([]entry{some, none, src, both, active("a", 10)})
 	c := s.copy()
@@ -459,8 +459,8 @@ func TestGoesOnBehindTheMarkWhereSomethingIsMissing(t *testing.T) {
 	c.equals(want)
 }
 
-// What is held is of a later time than the deletion that a part of the feed speaks of: it
-// was created again, and that part does not say so.
+// The file held is of a later time than the deletion in a part of the feed: it was created again, and that part does
+// not have the creation.
 func TestTodoPassesOverOldDeletions(t *testing.T) {
 	held := Holding(&State{Records: map[string]*Held{"a": {Updated: at(50)}}})
 	for _, whole := range []bool{false, true} {
@@ -474,7 +474,7 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 	}
 }
 
-// planned returns what is to be done where a source says so of records.
+// planned returns the plan for the records of a source.
 func planned(t *testing.T, held *Folder, news *follow.Delta, by follow.Rules, says ...follow.Record) (todo []follow.Record) {
 	news.Stated = follow.NewStatements("", &follow.Scratch{})
 	news.Stated.Rules = by
@@ -492,8 +492,8 @@ func planned(t *testing.T, held *Folder, news *follow.Delta, by follow.Rules, sa
 	return todo
 }
 
-// What is held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one
-// time nobody knows which is held.
+// A file held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one
+// time, the one that is held is not known.
 func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
 	for _, first := range []int{40, 50} {
 		held := Holding(&State{Records: map[string]*Held{"a": {Updated: at(50)}}})
@@ -561,7 +561,7 @@ func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
 	}
 }
 
-// The ETags of another history may be the same: what is held is not taken for it.
+// The ETags of another history may be the same: the file held is not taken for it.
 func TestETagsOfAnotherHistory(t *testing.T) {
 	s := newSite(t)
 	content := "a"
@@ -586,8 +586,7 @@ func TestETagsOfAnotherHistory(t *testing.T) {
 	c.equals(map[string]string{"a": "another a"})
 }
 
-// Entries that were handled and are gone show that a document is not as it should be: what is new in it may be hidden
-// too.
+// Missing entries that were handled before show a fault in the document: new entries in it may be missing too.
 func TestEntriesThatAreGone(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a", "b", "c", "d", "e", "f", "x")
@@ -626,7 +625,7 @@ func TestBackDatedEntry(t *testing.T) {
 	c.equals(want)
 }
 
-// What is more than may be lost without a word is held back, until it comes back or somebody says so.
+// Removals above the limit are held back, until the records come back or a person confirms the removal.
 func TestManyLossesAreHeld(t *testing.T) {
 	s := newSite(t)
 	ids := []string{"a", "b", "c", "d", "e", "f"}
@@ -680,7 +679,7 @@ func TestManyLossesAreHeld(t *testing.T) {
 	require.Equal(t, follow.LossMany, doubt().Loss)
 	publish("b", "c", "d", "e")
 	d := doubt()
-	require.Equal(t, follow.LossRecords, d.Loss, "what was held back is there")
+	require.Equal(t, follow.LossRecords, d.Loss, "the records held back are there")
 	require.Equal(t, 1, d.Lost)
 	publish("a", "b", "c", "d", "e")
 	_, err = c.try()

@@ -35,7 +35,8 @@ func ldesClient(t testing.TB, ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// emitted runs ldes-client to its end, and returns the members that it says, in its order, as [site.logged] has them.
+// emitted runs ldes-client to its end, and returns the members that it emits, in its order, as [site.logged] has
+// them.
 func emitted(t testing.TB, args ...string) (lines []string, says statements) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -44,7 +45,7 @@ func emitted(t testing.TB, args ...string) (lines []string, says statements) {
 	require.NoError(t, err, "%s", out)
 	for block := range strings.SplitSeq(string(out), "\n\n") {
 		if !strings.HasPrefix(block, "<") && !strings.HasPrefix(block, "_:") {
-			continue // what it logs
+			continue // its log
 		}
 		line, quads := memberOf(t, block)
 		lines, says = append(lines, line), append(says, quads...)
@@ -71,8 +72,8 @@ func memberOf(t testing.TB, block string) (line string, quads statements) {
 	return "", quads
 }
 
-// What ldes-client reads is the log, in all notations, in order forwards and backwards, and only what is new where it
-// keeps how far it is.
+// ldes-client reads the whole log, in all notations, in order forwards and backwards. If it keeps its position, it
+// reads only new members.
 func TestLDESClientReadsTheLog(t *testing.T) {
 	testenv.OnlyWithAll(t, "runs ldes-client")
 	t.Parallel()
@@ -109,7 +110,7 @@ func TestLDESClientReadsTheLog(t *testing.T) {
 	lines, _ = emitted(t, "--save", state, root)
 	require.ElementsMatch(t, n.logged(false)[len(before):], lines)
 
-	n.MustSet("m", `{"keepFor":"1ms"}`) // what it has not read yet is pruned meanwhile
+	n.MustSet("m", `{"keepFor":"1ms"}`) // members that it has not read yet are pruned meanwhile
 	n.put(concepts(9, "four"))
 	n.put(concepts(3, "five"))
 	before = n.logged(false)
@@ -125,7 +126,7 @@ func TestLDESClientReadsTheLog(t *testing.T) {
 	require.ElementsMatch(t, n.logged(false), lines)
 }
 
-// ldes-client that follows gets what comes.
+// ldes-client that follows gets new members.
 func TestLDESClientFollows(t *testing.T) {
 	testenv.OnlyWithAll(t, "runs ldes-client")
 	t.Parallel()

@@ -52,8 +52,8 @@ func randomStream(r *rand.Rand, members, resources int, plain bool) (pages []str
 	return pages
 }
 
-// A first round loads a stream in one piece. That gives what the same members give that come to a source that is
-// followed already, where they are applied one by one.
+// A first round loads a stream in one piece. The result equals that of the same members that come to a source that is
+// followed already, and are applied one by one.
 func TestFirstRoundsAreAsLaterOnes(t *testing.T) {
 	t.Parallel()
 	for seed := range 60 {
@@ -107,7 +107,7 @@ func (f *follower) all(as string) (all map[string]string) {
 	return all
 }
 
-// held is what is known of the members of a subscription.
+// held is the known state of the members of a subscription.
 func (f *follower) held(as string) map[string]store.Held {
 	f.t.Helper()
 	all := map[string]store.Held{}
@@ -119,7 +119,7 @@ func (f *follower) held(as string) map[string]store.Held {
 type dying struct {
 	client.Store
 	left  int  // items of a load
-	after bool // the load is whole, and what comes next fails
+	after bool // the load is whole, and the next commit fails
 	died  bool
 }
 

@@ -79,7 +79,7 @@ func (f *follower) doubts(as string) *follow.Doubt {
 	return doubt.Doubt
 }
 
-// graph is what a subscription says.
+// graph returns the graph of a subscription.
 func (f *follower) graph(as string) (all statements) {
 	f.t.Helper()
 	var b bytes.Buffer
@@ -103,14 +103,14 @@ const prefixes = "@prefix : <" + e + "> . @prefix skos: <http://www.w3.org/2004/
 	"@prefix ldes: <" + ldes + "> . @prefix tree: <" + tree + "> . @prefix dcterms: <http://purl.org/dc/terms/> .\n" +
 	"@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
 
-// says requires that a subscription says a graph.
+// says requires that a subscription has a graph.
 func (f *follower) says(as, body string) {
 	f.t.Helper()
 	has := f.graph(as)
-	require.True(f.t, rdf.Isomorphic(graphOf(f.t, body), has), "it says %v", has)
+	require.True(f.t, rdf.Isomorphic(graphOf(f.t, body), has), "it has %v", has)
 }
 
-// contents are the records of a subscription, without topics of which nothing is said: those that serve the mapping
+// contents are the records of a subscription, without topics that have no statements: topics that serve the mapping
 // alone are members of a stream, and need not be in a snapshot.
 func (f *follower) contents(as string) map[string]string {
 	f.t.Helper()
@@ -241,7 +241,7 @@ func (h *hosted) requests() []string {
 	return seen
 }
 
-// stream is what a root says of a stream that has versions and times.
+// stream returns the root of a stream that has versions and times.
 const stream = `<s> a ldes:EventStream ; tree:view <root> ; ldes:versionOfPath dcterms:isVersionOf ; ldes:timestampPath dcterms:modified .
 `
 
@@ -290,8 +290,8 @@ func TestPagesAreWalked(t *testing.T) {
 	require.Equal(t, []string{"/c", "/d", "/root 304"}, h.requests())
 }
 
-// Members may come in any order: what is held gives way to later versions alone, and two of one time to the one that
-// came last.
+// Members may come in any order: later versions alone replace a resource that is held, and of two versions of one
+// time the one that came last is kept.
 func TestMembersInAnyOrder(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -405,7 +405,7 @@ func TestTransactionsEndLater(t *testing.T) {
 	f.says("s", ":x :n 1 . :y :n 2 .")
 }
 
-// What a document in JSON-LD says by keys without a meaning is left out, and named.
+// Keys of a document in JSON-LD without a meaning are left out, and named.
 func TestWhatPagesSayWithoutMeaningIsNamed(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -515,8 +515,8 @@ func TestStreamsInDoubt(t *testing.T) {
 	}
 }
 
-// Absence deletes where the stream keeps the last version of what lives, in the terms of today and of before, and after
-// three readings alone. Where it may drop more, or promises nothing, nothing is deleted.
+// A missing member is deleted if the stream keeps the last version of each resource, in the terms of today and of
+// before, and after three readings alone. If the stream may drop more, or promises nothing, nothing is deleted.
 func TestAbsence(t *testing.T) {
 	t.Parallel()
 	for policy, deletes := range map[string]bool{
@@ -558,8 +558,8 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
-// A page that a cache has cut, emptied, or put another page in its place, once, leaves nothing behind: the copy has all
-// that the stream says once the page is right again, or the reading has ended with an error.
+// A page that a cache has cut, emptied, or put another page in its place, once, leaves nothing behind: the copy has
+// all of the stream once the page is right again, or the reading has ended with an error.
 func TestPagesThatWereCutOnce(t *testing.T) {
 	t.Parallel()
 	line := func(s, p, o string) string { return fmt.Sprintf("<%s%s> <%s> %s .\n", e, s, p, o) }
@@ -570,12 +570,12 @@ func TestPagesThatWereCutOnce(t *testing.T) {
 	}
 	right := line("s", tree+"view", "<http://example.org/view>") + version("m1", "x", 1) + version("m2", "y", 2)
 	for name, body := range map[string]string{
-		"a statement is missing":  strings.TrimSuffix(right, line("m2", e+"n", `"two"`)),
-		"a member is missing":     strings.TrimSuffix(right, version("m2", "y", 2)),
-		"a member says nothing":   right[:strings.Index(right, "<"+e+"m2> <"+isVersionOf)],
-		"all members are missing": line("s", tree+"view", "<http://example.org/view>"),
-		"it is empty":             "",
-		"another page":            "<html>Please sign in</html>",
+		"a statement is missing":     strings.TrimSuffix(right, line("m2", e+"n", `"two"`)),
+		"a member is missing":        strings.TrimSuffix(right, version("m2", "y", 2)),
+		"a member has no statements": right[:strings.Index(right, "<"+e+"m2> <"+isVersionOf)],
+		"all members are missing":    line("s", tree+"view", "<http://example.org/view>"),
+		"it is empty":                "",
+		"another page":               "<html>Please sign in</html>",
 	} {
 		for _, cache := range []string{"", "immutable"} {
 			for _, after := range []int{0, 1, 3} { // right readings before
@@ -663,7 +663,7 @@ func TestCutDocumentsOfOurs(t *testing.T) {
 	}
 }
 
-// Paths of a kind that is not read are refused: the order of versions, or what they are of, would be another one.
+// Paths of a kind that is not read are refused: the order of versions, or their resources, would be others.
 func TestPathsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -681,12 +681,12 @@ func TestPathsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// A stream says when something new is expected. It is asked then, but no earlier than caches on the way give another
-// answer, and as often as the interval of the watcher says at least.
+// A stream states when a new member is expected. It is read then, but no earlier than caches on the way give another
+// answer, and at least as often as the interval of the watcher.
 func TestPollingIntervals(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		polling, root, open string // what the stream says, and Cache-Control of its pages
+		polling, root, open string // the statement of the stream, and Cache-Control of its pages
 		every               time.Duration
 	}{
 		"none":                   {"", "max-age=5", "max-age=5", 0},
@@ -721,7 +721,7 @@ func TestPollingIntervals(t *testing.T) {
 	}
 }
 
-// A watcher asks when the stream says, where that is earlier than by its interval.
+// A watcher reads at the time that the stream states, if that is earlier than by its interval.
 func TestWatchersPoll(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -790,7 +790,7 @@ func TestMembersInGraphs(t *testing.T) {
 	f.says("s", ":x :n 1 .")
 }
 
-// A collection with another name is the same stream: what was read counts.
+// A collection with another name is the same stream: members read before count.
 func TestStreamsThatAreRenamed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -808,7 +808,7 @@ func TestStreamsThatAreRenamed(t *testing.T) {
 	require.True(t, rdf.Isomorphic(before, f.graph("s")))
 }
 
-// A member that is a version of two resources, or says nothing, ends the reading: nobody knows what is meant.
+// A member that is a version of two resources, or has no statements, ends the reading: its meaning is not clear.
 func TestMembersThatAreUnclear(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -824,7 +824,7 @@ func TestMembersThatAreUnclear(t *testing.T) {
 	}
 }
 
-// What cannot be followed is refused with what is wrong.
+// A stream that cannot be followed is refused with the reason.
 func TestWhatIsNoStream(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -868,7 +868,7 @@ func TestStreamsAreFound(t *testing.T) {
 	f.sync("m")
 }
 
-// A program that reads no RDF says so, and leaves the map as it is.
+// A program that reads no RDF reports it, and leaves the map as it is.
 func TestWithoutRDF(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -879,8 +879,8 @@ func TestWithoutRDF(t *testing.T) {
 	require.ErrorContains(t, err, "its records are followed by ldes")
 }
 
-// A member that cannot be taken waits in quarantine, and what is held of its resource stays. The others come, and its
-// next version puts it right.
+// A member that cannot be taken waits in quarantine, and the resource stays as it is held. The other members come,
+// and the next version of the resource repairs it.
 func TestMembersInQuarantine(t *testing.T) {
 	t.Parallel()
 	h := host(t)

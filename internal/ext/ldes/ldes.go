@@ -61,7 +61,7 @@ const (
 	xsdDateTime    = "http://www.w3.org/2001/XMLSchema#dateTime"
 	xsdDuration    = "http://www.w3.org/2001/XMLSchema#duration"
 	timeFormat     = "2006-01-02T15:04:05.000Z"
-	streamFragment = "#stream" // what the root of a stream calls it
+	streamFragment = "#stream" // the name that the root of a stream has for it
 
 	statementsOf = feeds.NamespaceOwn + "/statements" // how many a document has in its notation
 )

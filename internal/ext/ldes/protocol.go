@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// Protocol returns how a stream is followed: each resource is a record, of which the versions are members. So is each
+// Protocol returns how a stream is followed: each resource is a record, and its versions are members. So is each
 // member of a stream without versions.
 func Protocol() follow.Protocol {
 	return follow.Protocol{Name: "ldes", Segment: "ldes", Format: "ntriples", Find: find, Open: open}

@@ -125,7 +125,7 @@ func (p *publisher) rootOf(_ http.ResponseWriter, _ *http.Request, v *store.View
 		g.say(name, createObject, rdf.NewIRI(created))
 		g.say(name, updateObject, rdf.NewIRI(updated))
 		g.say(name, deleteObject, rdf.NewIRI(deleted))
-		g.say(name, treeShape, rdf.NewBlank("shape")) // it demands nothing: readers leave out members that lack what it does
+		g.say(name, treeShape, rdf.NewBlank("shape")) // an empty shape: readers leave out members that do not fit
 		g.say(rdf.NewBlank("shape"), rdf.Type, rdf.NewIRI(nsSH+"NodeShape"))
 		s.retains(&g, p.Retention(c))
 		for n := uint64(1); n <= v.OpenDocument(); n++ {

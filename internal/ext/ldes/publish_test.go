@@ -36,7 +36,7 @@ const (
 // statements are those of a document.
 type statements []rdf.Quad
 
-// objects returns what is said of a subject with a property, in the default graph.
+// objects returns the objects of a subject and a property, in the default graph.
 func (all statements) objects(s rdf.Term, property string) (found []rdf.Term) {
 	for _, q := range all {
 		if q.Subject == s && q.Predicate.Value == property && q.Graph.Kind == rdf.None {
@@ -53,7 +53,7 @@ func (all statements) object(t testing.TB, s rdf.Term, property string) rdf.Term
 	return found[0]
 }
 
-// areCounted requires that a document states how many statements it has: what is cut shows.
+// areCounted requires that a document states the number of its statements: a cut shows.
 func (all statements) areCounted(t testing.TB, at string) {
 	t.Helper()
 	distinct := map[rdf.Quad]bool{}
@@ -178,7 +178,7 @@ func (n site) walk(path, ending string) (all []member, pages map[string]served.A
 	return all, pages
 }
 
-// versionIn returns what a member says of its resource, with its blank nodes.
+// versionIn returns the statements of a member about its resource, with its blank nodes.
 func (n site) versionIn(g statements, id, resource rdf.Term, timestamp string) (says statements, class string) {
 	seen := map[rdf.Term]bool{id: true}
 	for queue := []rdf.Term{id}; len(queue) > 0; queue = queue[1:] {
@@ -208,7 +208,7 @@ func (n site) versionIn(g statements, id, resource rdf.Term, timestamp string) (
 	return says, class
 }
 
-// logged returns what the log says, as a stream is to have it: id, resource and class of each member.
+// logged returns the entries of the log, as a stream is to have them: id, resource and class of each member.
 func (n site) logged(latest bool) (all []string) {
 	n.T.Helper()
 	require.NoError(n.T, n.Store.View(n.T.Context(), "m", func(v *store.View) error {
@@ -222,7 +222,7 @@ func (n site) logged(latest bool) (all []string) {
 				class = "Create"
 			}
 			if last, err := v.LastOf(e.TopicSI); (latest || v.ShowsNow(&e)) && (err != nil || last.Seq != e.Seq) {
-				continue // what it said is not known any more
+				continue // its statements are not known any more
 			}
 			if !strings.Contains(string(e.TopicSI), "/.well-known/genid/") {
 				all = append(all, fmt.Sprint(n.URLs.Fragment(&v.Collection, &e), " ", e.TopicSI, " ", class))
@@ -252,7 +252,8 @@ func concepts(n int, name string) string {
 
 var endings = []string{"", ".ttl", ".trig", ".nq", ".jsonld"}
 
-// A stream has the log: a member for each entry, with what its fragment in RDF says. Deletions are members too.
+// A stream has the log: a member for each entry, with the statements of its fragment in RDF. Deletions are members
+// too.
 func TestAStreamHasTheLog(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(7))
@@ -282,7 +283,7 @@ func TestAStreamHasTheLog(t *testing.T) {
 	}
 }
 
-// What is not of RDF goes through the mapping. A collection without entries has a stream without pages.
+// Values that are not of RDF go through the mapping. A collection without entries has a stream without pages.
 func TestAllCollectionsHaveStreams(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -348,7 +349,7 @@ func TestTimesOfABurst(t *testing.T) {
 	}
 }
 
-// The view of the latest versions is the state, with what was deleted.
+// The view of the latest versions is the state, with the deleted resources.
 func TestTheLatestVersions(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(5))
@@ -381,7 +382,7 @@ func TestTheLatestVersions(t *testing.T) {
 	require.Empty(t, g.objects(rdf.NewIRI(n.URL("/topicmaps/m/ldes")), ldes+"retentionPolicy"), "all is kept")
 }
 
-// A stream whose log is pruned says so before, and keeps the last version of each topic.
+// A stream whose log is pruned announces it before, and keeps the last version of each topic.
 func TestPrunedStreams(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(5))
@@ -415,12 +416,12 @@ func TestPrunedStreams(t *testing.T) {
 	}
 	require.True(t, living[e+"c5"])
 	require.False(t, living[e+"c8"])
-	n.put(concepts(3, "five") + concepts(6, "four")) // what is kept is superseded
+	n.put(concepts(3, "five") + concepts(6, "four")) // the kept version is superseded
 	later, answers := n.walk("/topicmaps/m/ldes", ".nq")
 	require.Equal(t, n.logged(false), listed(later))
 	for _, m := range later {
 		if old, ok := kept[m.id]; ok {
-			require.ElementsMatch(t, old.says, m.says, "a member never says anything else")
+			require.ElementsMatch(t, old.says, m.says, "a member never changes")
 		}
 	}
 	require.NotContains(t, answers[pageOf(t, after[0].id, answers)].Header.Get("Cache-Control"), "immutable", "its members may go")
@@ -441,7 +442,7 @@ func pageOf(t testing.TB, id string, pages map[string]served.Answer) string {
 	return ""
 }
 
-// What a resource says with the terms of the stream is in a graph of the member, where the notation has graphs.
+// Statements of a resource with the terms of the stream are in a graph of the member, if the notation has graphs.
 func TestStatementsWithTheTermsOfTheStream(t *testing.T) {
 	t.Parallel()
 	n := start(t)

@@ -21,7 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// members are some of a stream: the member n is a version of the resource n modulo 7. What it refers to is said beside it.
+// members are some of a stream: the member n is a version of the resource n modulo 7. The statements about resources
+// that it refers to stand beside it.
 func members(numbers ...int) (all string) {
 	for _, n := range numbers {
 		all += version(fmt.Sprint("m", n), n, fmt.Sprint("r", n%7), fmt.Sprintf("; :n %d ; :part :p%[1]d , [ :in :p%[1]d ] . :p%[1]d :not :read", n))
@@ -37,7 +38,7 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-// saysOf is what is held when the members 0..last were taken.
+// saysOf returns the statements held after the members 0..last were taken.
 func saysOf(last int) (all string) {
 	for n := max(0, last-6); n <= last; n++ {
 		all += fmt.Sprintf(":r%d :n %d ; :part :p%[2]d , [ :in :p%[2]d ] .\n", n%7, n)
@@ -45,7 +46,7 @@ func saysOf(last int) (all string) {
 	return all
 }
 
-// to is a relation of a page to another one, of a kind, with what it says of that.
+// to is a relation of a page to another one, of a kind, with its statements.
 func to(from, kind, node, says string) string {
 	return fmt.Sprintf("<%s> tree:relation [ a %s ; tree:node <%s> %s ] .\n", from, kind, node, says)
 }
@@ -60,7 +61,8 @@ func between(page, node string, from, until int) string {
 	return to(page, "tree:GreaterThanOrEqualToRelation", node, second(from)) + to(page, "tree:LessThanRelation", node, second(until))
 }
 
-// about is what a publisher says of its stream in each document, with a shape that some members do not have.
+// about has the statements of a publisher about its stream in each document, with a shape that some members do not
+// have.
 const about = `<s> a ldes:EventStream ; ldes:versionOfPath dcterms:isVersionOf ; ldes:timestampPath dcterms:modified ;
 	tree:shape [ a <http://www.w3.org/ns/shacl#NodeShape> ; <http://www.w3.org/ns/shacl#property> [
 		<http://www.w3.org/ns/shacl#path> :part ; <http://www.w3.org/ns/shacl#node> [ <http://www.w3.org/ns/shacl#targetClass> :Part ] ] ] .
@@ -79,11 +81,11 @@ var shapes = map[string]struct {
 		"1": about + `<s> tree:view <0> .` + members(3, 4, 5) + to("1", "tree:GreaterThanOrEqualToRelation", "2", second(6)),
 		"2": about + `<s> tree:view <0> .` + members(numbers(6, 11)...) + "+",
 	}},
-	"each page says that it is a view": {"0", 8, map[string]string{
+	"each page states that it is a view": {"0", 8, map[string]string{
 		"0": about + `<s> tree:view <0> .` + members(0, 1, 2) + to("0", "tree:Relation", "1", ""),
 		"1": about + `<s> tree:view <1> .` + members(numbers(3, 8)...) + "+",
 	}},
-	"relations of classes and with values that nobody knows": {"s", 11, map[string]string{
+	"relations of unknown classes and with unknown values": {"s", 11, map[string]string{
 		"s":   about + `<s> tree:view <0> .`,
 		"0":   about + `<s> tree:view <0> .` + to("0", ":Within", "1", `; tree:path dcterms:modified ; tree:value "2026-01-01T00"`) + to("0", ":Within", "2", `; tree:value "x"`),
 		"1":   to("1", "tree:Relation", "1.1", "") + to("1", ":Within", "1.2", ""),
@@ -198,7 +200,7 @@ func TestShapesOfStreams(t *testing.T) {
 	}
 }
 
-// What ldes-client reads of these streams are the same members.
+// ldes-client reads the same members from these streams.
 func TestLDESClientReadsTheseShapes(t *testing.T) {
 	testenv.OnlyWithAll(t, "runs ldes-client")
 	t.Parallel()
@@ -273,7 +275,7 @@ func TestNotationsOfStreams(t *testing.T) {
 	}
 }
 
-// Events around what they say: the statements about the resource are in a graph of the event.
+// Events contain statements: those about the resource are in a graph of the event.
 func TestEventsAroundStatements(t *testing.T) {
 	t.Parallel()
 	h := host(t)
@@ -299,8 +301,8 @@ func TestContextsElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "the context <https://w3id.org/ldes/context> is not fetched")
 }
 
-// A member is what the specification says: its statements, those of its graph, and those of blank nodes, wherever these
-// are named and wherever what is said of them stands.
+// A member consists of the statements that the specification defines: its own, those of its graph, and those of blank
+// nodes, wherever they stand.
 func TestWhatBelongsToMembers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, says string }{

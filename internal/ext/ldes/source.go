@@ -373,7 +373,7 @@ func (w *walk) take(ctx context.Context, d *read, p, was *held) error {
 		if !m.Updated.Before(w.look.Updated) {
 			w.atMark[m.ID] = true
 		}
-		key := follow.Key(fmt.Sprint(m.version, " ", m.sum), m.Updated) // what was cut has another sum
+		key := follow.Key(fmt.Sprint(m.version, " ", m.sum), m.Updated) // a document that was cut has another sum
 		m.Anew = anew || w.look.Memory.Remembered().IsNew(key, m.Updated)
 		w.span.Add(key, m.version, m.Updated)
 		if m.transaction == "" {

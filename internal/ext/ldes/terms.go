@@ -17,15 +17,15 @@ type terms struct {
 	History string `json:"history,omitempty"` // of the collection, as streams of ours have it
 	Prefix  string `json:"prefix,omitempty"`
 
-	Of       path     `json:"of,omitempty"` // from a member to what it is a version of; none: members are no versions
+	Of       path     `json:"of,omitempty"` // from a member to its resource; none: members are no versions
 	Time     path     `json:"time,omitempty"`
 	Sequence path     `json:"sequence,omitempty"`
-	Type     path     `json:"type"` // to what says that a version deletes
+	Type     path     `json:"type"` // to the value that marks a version as a deletion
 	Deletes  []string `json:"deletes"`
-	Spent    []string `json:"spent,omitempty"` // the classes that say what has happened
+	Spent    []string `json:"spent,omitempty"` // the classes of the kinds of changes
 
 	Transaction, Final path   `json:",omitempty"`
-	Finals             string `json:",omitempty"` // what the last member of a transaction has there
+	Finals             string `json:",omitempty"` // the value of the last member of a transaction there
 
 	Late    bool          `json:",omitempty"` // versions may come later than their times say
 	Polling time.Duration `json:",omitempty"` // how often something new is expected

@@ -44,7 +44,7 @@ type timelines struct {
 	known map[uuid.UUID]*timeline // by epoch
 }
 
-// timeline returns the timeline of a collection up to its head. What it returns is not changed any more.
+// timeline returns the timeline of a collection up to its head. The returned timeline is not changed any more.
 func (all *timelines) timeline(v *store.View) (timeline, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

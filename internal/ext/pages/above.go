@@ -192,7 +192,7 @@ func (d *describer) mark(n int, nth func(i int) (fragment.Ref, *link)) error {
 	return nil
 }
 
-// replaced returns the topic that an association says is replaced, and its replacement; "" for other associations.
+// replaced returns the replaced topic of an association, and its replacement; "" for other associations.
 func replaced(a *fragment.Association) (what, by fragment.Ref) {
 	as, ok := replacing[a.Type]
 	for i := range a.Roles {

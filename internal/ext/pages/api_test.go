@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Each example of the page for programs answers as it says: those that read with the type, the others on a server that
-// takes such a request.
+// Each example of the page for programs answers as documented: those that read with the type, the others on a server
+// that takes such a request.
 func TestExamplesForProgramsRun(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -37,7 +37,7 @@ func forTurtle(t testing.TB) *served.Node {
 	return served.Start(t, func(c *server.Config) { c.MaxDelete = losses.All() })
 }
 
-// blocksOf returns the blocks of the page of a topic, in their order: their titles, and what is in each.
+// blocksOf returns the blocks of the page of a topic, in their order: their titles and their contents.
 func blocksOf(t testing.TB, n *served.Node, name, si string) (titles []string, items map[string][]string) {
 	root, err := html.Parse(bytes.NewReader(n.MustGet(served.TopicPath(name, si) + pages.Ending).Bytes))
 	require.NoError(t, err)
@@ -64,8 +64,8 @@ func blocksOf(t testing.TB, n *served.Node, name, si string) (titles []string, i
 	return titles, items
 }
 
-// The blocks of a concept have words that are right from its point of view, whichever of two inverse properties says
-// so, and where both do, each concept is there once.
+// The blocks of a concept have words that are right from its point of view, whichever of two inverse properties the
+// map has. If it has both, each concept is there once.
 func TestRelationsAreReadFromTheConceptsPointOfView(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -110,7 +110,7 @@ func TestRelationsAreReadFromTheConceptsPointOfView(t *testing.T) {
 	}
 }
 
-// Blocks come in the order of Skosmos, and then by word. What is related to itself is on both sides.
+// Blocks come in the order of Skosmos, and then by word. A topic that is related to itself is on both sides.
 func TestOrderOfRelations(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -144,8 +144,8 @@ func TestStatedTwiceWithDifferentScopes(t *testing.T) {
 	assert.Contains(t, items["Broader"][0], "about this: The note")
 }
 
-// The blocks of concepts are what follows from the triples by the rules of SKOS for inverse and symmetric properties
-// (SKOS reference, S8, S23, S25, S43 and S44), each concept once in each block.
+// The blocks of concepts follow from the triples by the rules of SKOS for inverse and symmetric properties (SKOS
+// reference, S8, S23, S25, S43 and S44), each concept once in each block.
 func TestBlocksOfConceptsFollowFromTheTriples(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -251,7 +251,7 @@ func TestTreesOfConceptsFollowFromTheTriples(t *testing.T) {
 	})
 }
 
-// A topic that is deprecated says so first, and what replaces it.
+// The page of a deprecated topic begins with that, and with its replacement.
 func TestDeprecatedTopicsSaySo(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -264,7 +264,7 @@ func TestDeprecatedTopicsSaySo(t *testing.T) {
 	assert.NotContains(t, text("http://x/new"), "Deprecated")
 }
 
-// What a topic is stands below its title: its definition, or else its description, in the language of who reads. The
+// The definition of a topic, or else its description, stands below its title, in the language of the reader. The
 // others stay among the occurrences.
 func TestWhatATopicIsComesFirst(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ import (
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// Errors are pages for people, and what they were for programs.
+// Errors are pages for people, and stay as before for programs.
 func TestErrorsArePagesForBrowsers(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -44,7 +44,7 @@ func TestErrorsArePagesForBrowsers(t *testing.T) {
 		assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 		assert.Contains(t, string(a.Bytes), a.Header.Get("X-Request-Id"))
-		assert.NotContains(t, string(a.Bytes), "not found:", "the title says that")
+		assert.NotContains(t, string(a.Bytes), "not found:", "the title has it")
 		assert.Equal(t, "application/problem+json", n.Get(path).Header.Get("Content-Type"))
 		assert.Contains(t, n.Get(path, crawler...).Header.Get("Content-Type"), "text/plain")
 	}
@@ -52,7 +52,7 @@ func TestErrorsArePagesForBrowsers(t *testing.T) {
 	assert.NotContains(t, string(a.Bytes), "<script>")
 }
 
-// What is not there is said in a sentence, with links to where to look: those of the map for who may read it.
+// A page that does not exist gives a sentence, with links that help to find it: those of the map for its readers.
 func TestWhatIsNotThereLeadsOn(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -114,7 +114,7 @@ func TestTheServerHasAName(t *testing.T) {
 	}
 }
 
-// No text of a page turns what stands behind it, whatever bidirectional control characters a map has: in names, values,
+// No text of a page turns the text after it, whatever bidirectional control characters a map has: in names, values,
 // notes, titles, attributes.
 func TestControlCharactersEndWithTheirText(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestControlCharactersEndWithTheirText(t *testing.T) {
 		for node := range root.Descendants() {
 			texts := []string{node.Data}
 			if node.Parent != nil && node.Parent.Data == "textarea" {
-				texts = nil // what a field has is sent as it is, and turns nothing
+				texts = nil // the value of a field is sent as it is, and turns nothing
 			}
 			for _, attribute := range node.Attr {
 				if attribute.Key != "value" {
@@ -143,7 +143,7 @@ func TestControlCharactersEndWithTheirText(t *testing.T) {
 			}
 			for _, text := range texts {
 				if bidi.Closed(text) != text {
-					t.Errorf("%s: %+q turns what is behind it", path, text)
+					t.Errorf("%s: %+q turns the text after it", path, text)
 				}
 				if strings.Contains(text, "\u202e") {
 					found++
@@ -182,7 +182,7 @@ func TestChangesSinceATimeInABrowser(t *testing.T) {
 	i := slices.IndexFunc(p.Links, func(l string) bool { return strings.Contains(l, "before=") })
 	require.GreaterOrEqual(t, i, 0)
 	p = n.Page(p.Links[i])
-	assert.Equal(t, 5, changes(p), "the filter holds for what is older")
+	assert.Equal(t, 5, changes(p), "the filter holds for older entries")
 	assert.NotContains(t, p.Text, "Older changes")
 
 	n.Publish("large", served.Cities(10, "new"))
@@ -198,7 +198,7 @@ func TestChangesSinceATimeInABrowser(t *testing.T) {
 	assert.Contains(t, to, ".html?at="+at)
 }
 
-// Numbers may be as large as anybody writes them: what is more than there is means all that there is.
+// Numbers may be as large as a person types them: a number above the count means all.
 func TestNumbersInQueries(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -370,7 +370,7 @@ func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 	assert.Contains(t, follow("/topicmaps/m/history?si="+url.QueryEscape(string(si))).Text, "History")
 }
 
-// The page of a map says how many changes there were since its first publication, and how many topics it had.
+// The page of a map shows the number of changes since its first publication, and the number of topics.
 func TestPlotsOfAMap(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

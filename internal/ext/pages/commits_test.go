@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// The page of a map tells of each commit what it has changed, who made it and why, and leads to all of that. Who may
-// write finds the form that undoes it.
+// The page of a map shows the changes of each commit, its author and its reason, and links to them. A person with the
+// right to write finds the form that undoes it.
 func TestTheMapTellsOfItsCommits(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small(), served.DocumentSize(2))
@@ -36,12 +36,12 @@ func TestTheMapTellsOfItsCommits(t *testing.T) {
 		to := strings.ReplaceAll(looks[i][1], "&amp;", "&")
 		text := n.Page(strings.TrimPrefix(to, n.BaseURL)).Text
 		assert.Contains(t, text, says)
-		assert.Equal(t, i != 1, strings.Contains(text, "Bergen "), "what is gone is called what it was called")
+		assert.Equal(t, i != 1, strings.Contains(text, "Bergen "), "a deleted topic keeps its name")
 	}
 	assert.Contains(t, string(b.Do("/topicmaps/m.html", nil).Bytes), "undo</a>")
 }
 
-// The page of a map says in which languages its topics have names, and leads to those that lack one.
+// The page of a map shows in which languages its topics have names, and leads to those that lack one.
 func TestTheMapTellsOfItsLanguages(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Any two states of a map are compared, and any two of a topic. What has changed in value only is shown with what it
-// was.
+// Any two states of a map are compared, and any two of a topic. A statement that has changed in value only is shown
+// with its earlier value.
 func TestComparing(t *testing.T) {
 	t.Parallel()
 	clock := served.NewClock()
@@ -95,7 +95,7 @@ func TestComparingAnEmptyMap(t *testing.T) {
 	assert.Contains(t, n.Page("/topicmaps/m/compare.html").Text, "Nothing differs.")
 }
 
-// What has too many changes for a page is not sorted for one: the page says so at once.
+// A comparison with too many changes for a page is not sorted for one: the page states that at once.
 func TestComparingWholeMaps(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -148,7 +148,7 @@ func TestAComparisonIsNotLong(t *testing.T) {
 	assert.Regexp(t, `And \d+ more statements`, string(one.Bytes))
 }
 
-// Comparisons call what is said as the pages of topics do: what another topic is to this one, the type of a name or an
+// Comparisons use the names of the pages of topics: the role of another topic for this one, the type of a name or an
 // occurrence, and themes.
 func TestComparisonsAreInWords(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// standing returns the tree of the page of a topic that shows where it stands: what is called so, and where it is
-// marked.
+// standing returns the tree of the page of a topic that shows its place: the name, and the marks.
 func standing(t testing.TB, n *served.Node, name, local string) (lines []string, page string) {
 	a := n.MustGet(served.TopicPath(name, "http://x/"+local)+pages.Ending, "Accept-Language", "en")
 	_, tree, _ := strings.Cut(string(a.Bytes), `<nav class="stands"`)
@@ -45,8 +44,8 @@ func standing(t testing.TB, n *served.Node, name, local string) (lines []string,
 	return lines, shown(a)
 }
 
-// The page of a concept, and of a class, shows where it stands: the path to it, what is beside it and what is below it,
-// each once.
+// The page of a concept, and of a class, shows its place: the path to it, and the topics beside it and below it, each
+// once.
 func TestATopicShowsWhereItStands(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -124,16 +123,16 @@ func TestLabelsStandByLanguage(t *testing.T) {
 		"English|dog|cur, hound|dgo", "French|chien||", "German|Hund|Köter|", "without a language|||Canis"}, table("dog", "en"))
 	assert.Equal(t, []string{"Sprache|bevorzugte Bezeichnung|alternative Bezeichnung|verborgene Bezeichnung",
 		"Deutsch|Hund|Köter|", "Englisch|dog|cur, hound|dgo", "Französisch|chien||", "ohne Sprache|||Canis"}, table("dog", "de"))
-	assert.Equal(t, []string{"Language|preferred label", "English|plain"}, table("plain", "en"), "only what there is")
+	assert.Equal(t, []string{"Language|preferred label", "English|plain"}, table("plain", "en"), "only existing topics")
 	assert.Empty(t, table("other", "en"))
 	voc = "resources"
 	assert.Equal(t, []string{"Language|preferred label|alternative label", "English|ox|bull, oxen", "German|Ochse|"}, table("ox", "en"), "labels that are resources, and a name that is one, too")
 	ox := lineOf(n, served.TopicPath(voc, "http://x/ox")+pages.Ending)
-	assert.Equal(t, 1, strings.Count(ox, "bull"), "one that says nothing more is there once")
-	assert.Contains(t, ox, "of several", "and what another one says stays")
+	assert.Equal(t, 1, strings.Count(ox, "bull"), "one without further statements is there once")
+	assert.Contains(t, ox, "of several", "and the statements of another one stay")
 }
 
-// What is no longer to be used is marked by a word wherever it is listed, and leads to what replaces it.
+// A deprecated topic is marked by a word wherever it is listed, and leads to its replacement.
 func TestWhatIsDeprecatedIsMarked(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)

@@ -21,8 +21,8 @@ func WithNode(node func(code func(*http.Request) string) http.Handler) func(*ser
 	}
 }
 
-// Tops returns what is at the top of each hierarchy of a map, with how many instances it has, and how many of them were
-// found by a look at all associations.
+// Tops returns the tops of each hierarchy of a map, with their numbers of instances, and the number of those found by
+// a read of all associations.
 func Tops(p *Pages, v *store.View) (all map[string][]string, walks int, err error) {
 	d := p.describer(v, httptest.NewRequest(http.MethodGet, "/", nil))
 	by, err := d.orderings()
@@ -86,13 +86,13 @@ func Again(p *Pages) (*Pages, error) {
 	return again, nil
 }
 
-// Find finds what is known of all associations anew, as the background does.
+// Find finds the stored facts about all associations anew, as the background does.
 func Find(p *Pages, v *store.View) error {
 	_, err := p.find(v)
 	return err
 }
 
-// Stored returns how much is kept in rows of what is known of all associations.
+// Stored returns the number of rows with facts about all associations.
 func Stored(v *store.View) (n int, err error) {
 	for _, err := range v.Tx().Scan(v.Extension("pages"), nil) {
 		if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Each page of a map leads to its hierarchy, and says what may be done with it: as of now, whatever was found before.
+// Each page of a map leads to its hierarchy, and shows the possible actions: those of the current state, whatever was
+// found before.
 func TestPagesOfAMapHaveItsHierarchyAndLicence(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -55,7 +56,7 @@ func TestPagesOfAMapHaveItsHierarchyAndLicence(t *testing.T) {
 	assert.NotContains(t, shown(n.MustGet("/topicmaps.html")), "Cite it")
 }
 
-// A copy says on each page when it was last found to be what its source has, also when nothing else is new.
+// A copy shows on each page the time when it last equalled its source, also when nothing else is new.
 func TestPagesOfACopySayWhenItWasProven(t *testing.T) {
 	t.Parallel()
 	origin, n, clock := served.Start(t), served.Start(t), served.NewClock()

@@ -54,8 +54,8 @@ func TestHierarchies(t *testing.T) {
 	assert.NotContains(t, string(n.MustGet("/topicmaps/none.html").Bytes), "/hierarchies/")
 }
 
-// Concepts have one tree, wherever a concept says what is above it or below it: each edge is there once, and so is a top
-// concept that is above nothing. A type that is marked twice gives no second tree.
+// Concepts have one tree, whichever concept has the statement about its place: each edge is there once, and so is a
+// top concept that is above nothing. A type that is marked twice gives no second tree.
 func TestConceptsHaveOneTree(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
@@ -121,8 +121,8 @@ func TestPagesOfTreesAreSmallAndLeadToAll(t *testing.T) {
 	assert.Len(t, wholeTree(t, n, "/topicmaps/classes/types.html"), all+1, "and what classes are")
 }
 
-// What is below a topic is there whatever its number, and its number is right, in the first state that is looked at and in
-// later ones.
+// The topics below another one are there whatever their number, and their number is right, in the first state that is
+// read and in later ones.
 func TestATreeHasAllThatIsBelow(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)

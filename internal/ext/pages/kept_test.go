@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// A form that is sent after its session has ended is kept while its writer signs in, and what it would publish is shown
-// before it is published.
+// A form that is sent after its session has ended is kept while its writer signs in, and its changes are shown before
+// they are published.
 func TestFormsAreKeptWhileSigningIn(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -37,7 +37,7 @@ func TestFormsAreKeptWhileSigningIn(t *testing.T) {
 	assert.NotEqual(t, before, n.State("m"))
 }
 
-// What another site, or a program, sends is not kept: whoever signs in would send it.
+// A form that another site, or a program, sends is not kept: the next person who signs in would send it.
 func TestFormsOfOthersAreNotKept(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -46,7 +46,7 @@ func TestFormsOfOthersAreNotKept(t *testing.T) {
 	for why, headers := range map[string][]string{
 		"another site":            {"Sec-Fetch-Site", "cross-site"},
 		"another origin":          {"Origin", "http://evil.example"},
-		"nobody knows where from": {"Sec-Fetch-Site", "", "Origin", ""},
+		"the origin is not known": {"Sec-Fetch-Site", "", "Origin", ""},
 		"a program":               {"Sec-Fetch-Mode", ""},
 	} {
 		a := n.Browser().Do(f.At, f.Fields, headers...)

@@ -30,7 +30,8 @@ const thesaurus = `@prefix : <http://example.org/> . @prefix skos: <http://www.w
 :both a skos:Concept ; skos:broader :animal ; skos:prefLabel "said twice"@en ; xl:prefLabel [ xl:literalForm "by a label"@en ] .
 :hidden a skos:Concept ; skos:broader :animal ; skos:definition "An animal with a secret."@en ; xl:hiddenLabel [ xl:literalForm "secret"@en ] .`
 
-// concepts are what the feed calls topics of the thesaurus, by the local parts of their identifiers. The last entry of a topic counts.
+// concepts are the names that the feed has for topics of the thesaurus, by the local parts of their identifiers. The
+// last entry of a topic counts.
 func concepts(t *testing.T, n *served.Node) map[string]string {
 	t.Helper()
 	titles := map[string]string{}
@@ -121,8 +122,8 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 	assert.Equal(t, "newest", deleted["http://example.org/new"])
 }
 
-// A reader who is led from one address to another stays in the language of the first. What else it says is kept where the
-// other one understands it.
+// A reader who is led from one address to another stays in the language of the first. Other parts of the query are
+// kept if the other address understands them.
 func TestTheLanguageOfAReaderStaysOnTheWay(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -153,7 +154,8 @@ func TestTheLanguageOfAReaderStaysOnTheWay(t *testing.T) {
 	assert.Contains(t, n.Get("/topicmaps/voc/topics?lang=he&claims=&"+query).Header.Get("Location"), "claims=&lang=he")
 }
 
-// What has labels that are resources is found by each of them, hidden ones too, and is listed by its preferred ones.
+// A topic with labels that are resources is found by each of them, hidden ones too, and is listed by its preferred
+// ones.
 func TestConceptsAreFoundAndListedByTheirLabels(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t, func(c *server.Config) { c.MaxDelete = losses.All() })

@@ -78,8 +78,8 @@ func walkInGerman(t *testing.T, n *served.Node, b *served.Browser, first string,
 	return kinds
 }
 
-// The language of a page is that of ?ui=, or the best one of the browser. Caches and conditions tell both apart. What
-// maps say is in the language of ?lang= all the same.
+// The language of a page is that of ?ui=, or the best one of the browser. Caches and conditions distinguish both. The
+// statements of maps are in the language of ?lang= all the same.
 func TestTheLanguageOfAPageIsApartFromThatOfItsContent(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -133,7 +133,7 @@ func TestNumbersAndTimesAreWrittenAsInTheLanguage(t *testing.T) {
 	}
 }
 
-// What a person has chosen stays chosen: on the way to sign in and back, and after a form is sent.
+// The choice of a person stays: on the way to sign in and back, and after a form is sent.
 func TestALanguageThatIsChosenStays(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -148,13 +148,13 @@ func TestALanguageThatIsChosenStays(t *testing.T) {
 	a = b.Send(form.Set(form.Row(t, "name", "value", "Oslo")+"value", "Christiania"), "preview")
 	require.Equal(t, http.StatusOK, a.StatusCode)
 	assert.Contains(t, served.TextOf(t, a), "Was veröffentlicht wird")
-	assert.NotContains(t, string(a.Bytes), `hreflang="en"`, "what a form has sent is not asked for again")
+	assert.NotContains(t, string(a.Bytes), `hreflang="en"`, "the fields of a sent form are not asked for again")
 	a = b.Send(served.FormOf(t, form.At, a), "publish")
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	assert.Contains(t, a.Header.Get("Location"), "ui=de")
 }
 
-// Errors are pages in the language of who reads. What programs are told, too, is marked to be English.
+// Errors are pages in the language of the reader. Messages for programs, too, are marked to be English.
 func TestErrorsInGerman(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -27,7 +27,7 @@ const ontology = `@prefix : <http://example.org/> . @prefix owl: <http://www.w3.
 :parts skos:memberList ( :Wheel "a text" :Sail ) . :dog xl:prefLabel [ a xl:Label ; xl:literalForm "hound"@en ] ; :weighs [ rdf:value 30 ; :unit :kg ] .
 :order :from [ :street "Kirkegata" ; :town [ :country :no ] ] .`
 
-// opaque is what no page shows: the label of a blank node.
+// opaque is the label of a blank node, which no page shows.
 var opaque = regexp.MustCompile(`b[0-9a-f]{32}`)
 
 var tags = regexp.MustCompile(`<[^>]*>`)
@@ -43,7 +43,7 @@ func vocabulary(t *testing.T) *served.Node {
 	return n
 }
 
-// Nodes without a name are shown where they are used, by what they say.
+// Nodes without a name are shown by their statements, at each place of use.
 func TestNodesWithoutANameAreShownWhereTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	n := vocabulary(t)
@@ -61,7 +61,7 @@ func TestNodesWithoutANameAreShownWhereTheyAreUsed(t *testing.T) {
 	assert.Contains(t, shown(a), "30 unit (example.org) kg (example.org)")
 }
 
-// No page shows the label of a node: neither those of the nodes, nor those of changes and of what is not there any more.
+// No page shows the label of a node: neither those of the nodes, nor those of changes and of deleted topics.
 func TestNoPageShowsTheLabelOfANode(t *testing.T) {
 	t.Parallel()
 	n := vocabulary(t)
@@ -99,7 +99,7 @@ func TestNoPageShowsTheLabelOfANode(t *testing.T) {
 	assert.NotRegexp(t, opaque, string(bytes.Join(titles, []byte("\n"))))
 }
 
-// A datatype that says nothing beside a value is not shown: that of a text, and that of an address which is a link.
+// A datatype that adds nothing to a value is not shown: that of a text, and that of an address which is a link.
 func TestDatatypesThatSayNothingAreNotShown(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page of an ontology begins with its classes, each below its superclasses, whether it has instances or not. What
-// has no name is none of them.
+// The page of an ontology begins with its classes, each below its superclasses, whether it has instances or not. A
+// topic without a name is none of them.
 func TestAnOntologyOpensWithItsClasses(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)

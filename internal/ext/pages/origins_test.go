@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// The page of a derived map leads to what it is derived from, as far as who asks may see it.
+// The page of a derived map leads to its origins, as far as the reader may see them.
 func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
@@ -63,7 +63,7 @@ func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	at := served.TopicPath("all", served.Oslo) + ".html"
 	text := n.Page(at).Text
 	assert.Contains(t, text, "Oslo said by open")
-	assert.Regexp(t, `Kristiania\s`, text, "it is said, by whom is nobody's business")
+	assert.Regexp(t, `Kristiania\s`, text, "the statement is shown, its source is not")
 	assert.NotContains(t, text, "hidden")
 	assert.Regexp(t, `the capital[^\n]* said by open\s`, text)
 	assert.Regexp(t, `Norway said by open\s`, text, "an association")

@@ -25,7 +25,7 @@ import (
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// What browsers send when somebody goes to a page (2026), and what programs send.
+// The requests of browsers for a page (2026), and the requests of programs.
 var (
 	chromium = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7", "Upgrade-Insecure-Requests", "1"}
 	firefox  = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Mode", "navigate"}
@@ -108,7 +108,7 @@ func opensAsItSays(t *testing.T, n *served.Node, link string) {
 	assert.Equal(t, data, a.MediaType() != "text/html", "%s is %s", link, a.MediaType())
 }
 
-// Browsers are led to pages, programs get what they got before.
+// Browsers are led to pages, programs get the same answers as before.
 func TestPagesAreForBrowsers(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -142,7 +142,7 @@ func TestPagesAreForBrowsers(t *testing.T) {
 		assert.Equal(t, n.URL(path)+pages.Ending, n.Get(path, firefox...).Header.Get("Location"))
 		n.Page(path + pages.Ending)
 		a := n.Get(path+pages.Ending, "Accept", "application/atom+xml, application/xml;q=0.5")
-		assert.Equal(t, n.URL(path), a.Header.Get("Location"), "whoever copies the address of a page can subscribe to it")
+		assert.Equal(t, n.URL(path), a.Header.Get("Location"), "the address of a page is enough to subscribe")
 	}
 	assert.Equal(t, http.StatusMovedPermanently, n.Get("/topicmaps/lib/about").StatusCode)
 }
@@ -184,8 +184,8 @@ func TestPagesAreConditional(t *testing.T) {
 	}
 }
 
-// Whatever pages of a map lead to, that only some may read, needs the token: pages, what is found, pictures, forms,
-// descriptions and documents.
+// All addresses of a restricted map need the token: pages, results of searches, pictures, forms, descriptions and
+// documents.
 func TestPagesOfAPrivateMap(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
@@ -236,7 +236,7 @@ func TestPagesOfAPrivateMap(t *testing.T) {
 	assert.NotContains(t, n.Page("/topicmaps.html").Links, n.URL("/topicmaps/m.html"))
 }
 
-// Nothing that a map says runs, leads to a script, or makes a page large.
+// No statement of a map runs, leads to a script, or makes a page large.
 func TestPagesOfHostileMaps(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -396,7 +396,7 @@ func TestHistoriesHaveSeveralPages(t *testing.T) {
 	}
 }
 
-// A topic that is gone has a page that says so, and what became of it.
+// A deleted topic has a page that states it, and its replacement.
 func TestPageOfATopicThatIsGone(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -418,7 +418,7 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 	assert.Equal(t, p.Text, n.Page(found.Header.Get("Location")).Text)
 }
 
-// A change says what it has changed, and leads to what the topic was after it.
+// The page of a change shows the changed statements, and leads to the topic after it.
 func TestPagesOfThePast(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// The page of a map begins with what its concept schemes and ontologies say of themselves, to each reader in their
-// language, and says how this state is cited.
+// The page of a map begins with the statements of its concept schemes and ontologies about themselves, in the
+// language of the reader, and shows how to cite this state.
 func TestThePageOfAMapSaysWhatTheMapIs(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -43,10 +43,10 @@ func TestThePageOfAMapSaysWhatTheMapIs(t *testing.T) {
 	at := strings.TrimPrefix(strings.ReplaceAll(cited[1], "&#43;", "+"), n.BaseURL)
 	before := n.MustGet(at, "Accept", "text/turtle").Bytes
 	require.Equal(t, http.StatusOK, n.Put("voc", []byte(strings.Replace(string(before), "All rocks.", "Some rocks.", 1)), "Content-Type", "text/turtle").StatusCode)
-	assert.Equal(t, before, n.MustGet(at, "Accept", "text/turtle").Bytes, "what is cited stays")
+	assert.Equal(t, before, n.MustGet(at, "Accept", "text/turtle").Bytes, "the cited state stays")
 }
 
-// A scheme shows what may be done with it, however many concepts it has.
+// The page of a scheme shows the possible actions, however many concepts it has.
 func TestALargeSchemeShowsItsLicence(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)

@@ -50,7 +50,7 @@ func namedMap(names ...string) []byte {
 	return []byte(b.String() + `</topicMap>`)
 }
 
-// A topic is found from the page of the map, by what it is called in any scope, and by what identifies it.
+// A topic is found from the page of the map, by its names in any scope, and by its identifiers.
 func TestTopicsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -136,7 +136,7 @@ func TestSearchesHaveAPage(t *testing.T) {
 	assert.Empty(t, searched(n, "/topicmaps/m/search?q=bergen").Results)
 }
 
-// An OpenSearch description says how to search (OpenSearch 1.1).
+// An OpenSearch description shows how to search (OpenSearch 1.1).
 func TestSearchIsDescribed(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -163,7 +163,7 @@ func TestSearchIsDescribed(t *testing.T) {
 	assert.Len(t, searched(n, "/topicmaps/m/search?q=oslo&limit=").Results, 1, "an optional parameter may be empty")
 }
 
-// What is found has several pages. Each topic is on one of them.
+// The results have several pages. Each topic is on one of them.
 func TestFoundTopicsArePaged(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -221,8 +221,8 @@ func TestHostileNamesAreFound(t *testing.T) {
 	assert.Equal(t, 1<<20+7, found.Results[0].Match.Cut)
 }
 
-// A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count
-// once.
+// A search costs as much for a topic of which many words begin as asked for as for a topic with one such word. Themes
+// count once.
 func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 	n := served.Start(t)
 	n.Publish("m", []byte(testhostile.ThemedNames(300, 50)))
@@ -236,7 +236,7 @@ func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 	}
 }
 
-// A search whose time is over says so, shows what was found until then, and its next pages have the rest.
+// A search whose time is over reports it, shows the results until then, and its next pages have the rest.
 func TestASearchThatIsEndedSaysSo(t *testing.T) {
 	shown, site := pages.Extension()
 	n := served.Start(t, func(c *server.Config) { c.Parts = extension.Parts([]extension.Extension{shown}) })

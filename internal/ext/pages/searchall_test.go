@@ -52,7 +52,7 @@ var metals = metalsOf(
 	[]string{"Ore", "prefLabel=Iron ore@en", "prefLabel=Eisenerz@de", "notation=12"},
 )
 
-// A hit says which label fits, and how; the page marks it.
+// A hit shows the label that fits, and how; the page marks it.
 func TestWhatFitsIsShown(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -79,7 +79,7 @@ func TestWhatFitsIsShown(t *testing.T) {
 	assert.Equal(t, []string{"Iron", "Iron ore", "Steel"}, titles(searched(n, "/topicmaps/m/search?lang=en&q=iron")), "notes come last")
 }
 
-// What is found is counted by type and by language, and narrowed to one of them by links.
+// Results are counted by type and by language, and narrowed to one of them by links.
 func TestSearchesAreNarrowed(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -114,7 +114,7 @@ func TestSearchesAreNarrowed(t *testing.T) {
 			to = l
 		}
 	}
-	require.NotEmpty(t, to, "links narrow what is found")
+	require.NotEmpty(t, to, "links narrow the results")
 	page = n.Page(to)
 	assert.Contains(t, page.Text, "Iron ore")
 	assert.NotContains(t, page.Text, "Steel")
@@ -174,7 +174,7 @@ func TestAllMapsAreSearched(t *testing.T) {
 	}
 	assert.Equal(t, where(found), paged, "page by page")
 
-	// What is not for all is found by those who may read it, and no cache has it for others.
+	// Restricted topics are found by persons with the right to read them, and no cache has them for others.
 	var secret pages.Search
 	a := n.MustGet("/search?q=hidden", "Authorization", "Bearer "+served.ReadToken)
 	require.NoError(t, json.Unmarshal(a.Bytes, &secret))
@@ -194,7 +194,7 @@ func TestAllMapsAreSearched(t *testing.T) {
 	assert.Equal(t, n.URL("/search.html"), webpage.Read(t, n.URL("/topicmaps.html"), a.Header, a.Bytes).Forms[0].Action)
 }
 
-// The field for words stays on pages that say what is wrong, with the words.
+// The field for words stays on pages with errors, with the words.
 func TestErrorsKeepTheSearch(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

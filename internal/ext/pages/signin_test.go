@@ -22,7 +22,7 @@ func TestSessionCookie(t *testing.T) {
 	n := served.Guarded(t)
 	b := n.Browser()
 	f, a := b.Open("/sign-in.html")
-	assert.Empty(t, a.Cookies(), "nobody has given a token")
+	assert.Empty(t, a.Cookies(), "no person has given a token")
 	a = b.Do(f.At, f.Set("token", " "+served.Token+" ", "to", "/topicmaps/secret.html").Fields)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	assert.Equal(t, n.URL("/topicmaps/secret.html"), a.Header.Get("Location"))
@@ -64,7 +64,7 @@ func TestSessionCookie(t *testing.T) {
 	assert.True(t, strings.HasPrefix(a.Cookies()[0].Name, "__Secure-"))
 }
 
-// A wrong token is told so, slowly, and begins no session.
+// The answer to a wrong token reports the error, slowly, and begins no session.
 func TestWrongToken(t *testing.T) {
 	t.Parallel()
 	n := served.Guarded(t)
@@ -97,7 +97,7 @@ func TestSigningInLeadsBack(t *testing.T) {
 		assert.Equal(t, n.URL(path), a.Header.Get("Location"))
 		b.Open(path)
 	}
-	assert.Equal(t, http.StatusUnauthorized, n.Get("/topicmaps/secret.html").StatusCode, "programs are told")
+	assert.Equal(t, http.StatusUnauthorized, n.Get("/topicmaps/secret.html").StatusCode, "programs get the error")
 	for _, to := range []string{"//evil.example", "https://evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil.example", "", "/x\r\nSet-Cookie: a=b", "http:evil", "/" + strings.Repeat("x", 9000)} {
 		b = n.Browser()
 		a := b.Do("/sign-in.html", url.Values{"token": {served.Token}, "to": {to}})
@@ -119,7 +119,8 @@ func TestSigningInLeadsBack(t *testing.T) {
 	assert.NotContains(t, string(b.Do(served.TopicPath("secret", served.Oslo)+pages.Ending, nil).Bytes), "/edit.html")
 }
 
-// The cookie opens nothing that programs use to write, and what is not of a form of this session does nothing.
+// The cookie gives no right to write by the addresses of programs, and a request that is not of a form of this
+// session does nothing.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -157,9 +158,9 @@ func TestForgedForms(t *testing.T) {
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode, why)
 	}
 	assert.Equal(t, http.StatusForbidden, b.Do("/sign-in.html", url.Values{"token": {served.Token}}, "Sec-Fetch-Site", "cross-site").StatusCode)
-	assert.Equal(t, http.StatusForbidden, b.Do("/sign-in.html", url.Values{"out": {"1"}}).StatusCode, "nobody else signs people out")
+	assert.Equal(t, http.StatusForbidden, b.Do("/sign-in.html", url.Values{"out": {"1"}}).StatusCode, "no other site signs people out")
 	assert.Equal(t, before, n.State("m"))
-	assert.Equal(t, http.StatusSeeOther, b.Do(at, f.Set("code", code).Fields, "Origin", "", "Sec-Fetch-Site", "").StatusCode, "a browser that says neither")
+	assert.Equal(t, http.StatusSeeOther, b.Do(at, f.Set("code", code).Fields, "Origin", "", "Sec-Fetch-Site", "").StatusCode, "a browser without both")
 
 	f, _ = b.Open("/sign-in.html")
 	out, a := formOfAll(t, b), served.Answer{}
@@ -210,7 +211,7 @@ func TestSessionsEnd(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, reach(n, cookie))
 }
 
-// Pages of those who may not edit are what they were, for all the same, and no answer sets a cookie.
+// Pages for readers without the right to edit stay as before, for all the same, and no answer sets a cookie.
 func TestReadersGetNoCookie(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
@@ -263,7 +264,7 @@ func TestEditingWithoutTokens(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+".html", nil)), "by me")
 }
 
-// A form of a closed map needs a token, also if only reading needs one: it shows what the map says.
+// A form of a closed map needs a token, also if only reading needs one: it shows the statements of the map.
 func TestFormsOfClosedMaps(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {served.ReadToken}} })

@@ -22,9 +22,9 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// What is at the top of hierarchies is what a look at all associations finds, after any history: versions of a map,
-// topics that change and go, commits that are undone, history that is given up, collections that are made anew, and
-// circles; in each of the servers that share a store, whether it looks after each commit or now and then.
+// The stored tops of hierarchies equal those found by a read of all associations, after any history: versions of a
+// map, topics that change and go, commits that are undone, history that is given up, collections that are made anew,
+// and circles; in each of the servers that share a store, whether it reads after each commit or now and then.
 func TestTopsAreThoseOfAllAssociations(t *testing.T) {
 	t.Parallel()
 	engine := memory.New()
@@ -85,7 +85,7 @@ func TestTopsAreThoseOfAllAssociations(t *testing.T) {
 					require.NoError(t, err)
 					require.Positive(t, all)
 					switch rapid.IntRange(0, 5).Draw(t, "before") {
-					case 0: // the server starts again, and has what was found in rows
+					case 0: // the server starts again, and has the tops in rows
 						shown[i], err = pages.Again(shown[i])
 					case 1:
 						err = pages.Find(shown[i], v)
@@ -104,8 +104,8 @@ func TestTopsAreThoseOfAllAssociations(t *testing.T) {
 	assert.Less(t, walks, looks)
 }
 
-// A database that is put back to an earlier state, and goes on otherwise, has another history: what was found in the one
-// that is gone is found anew.
+// A database that is put back to an earlier state, and goes on otherwise, has another history: the tops of the lost
+// history are found anew.
 func TestTopsOfADatabaseThatWasPutBack(t *testing.T) {
 	testenv.SkipUnderRace(t) // the database is put back while the server stands still, which the detector does not see
 	t.Parallel()
@@ -142,8 +142,8 @@ func TestTopsOfADatabaseThatWasPutBack(t *testing.T) {
 
 type replaced struct{ kv.Engine }
 
-// What is at the top of a large map is found in the background: after its first version, and when the server starts. So
-// the first who asks for its hierarchies waits for no look at all associations.
+// The tops of a large map are found in the background: after its first version, and when the server starts. So the
+// first reader of its hierarchies does not wait for a read of all associations.
 func TestTopsOfALargeMapAreFoundInTheBackground(t *testing.T) {
 	t.Parallel()
 	engine := memory.New()
@@ -158,7 +158,7 @@ func TestTopsOfALargeMapAreFoundInTheBackground(t *testing.T) {
 	}
 	found := func(n *served.Node) {
 		t.Helper()
-		const all = 3 // the classes, and what is at the top of types and concepts
+		const all = 3 // the classes, and the tops of types and concepts
 		require.Eventually(t, func() bool { return pages.Known(p) == all }, time.Minute, 10*time.Millisecond)
 		require.NoError(t, n.Store.View(t.Context(), "m", func(v *store.View) error {
 			_, walks, err := pages.Tops(p, v)

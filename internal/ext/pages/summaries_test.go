@@ -30,7 +30,7 @@ func pageOf(e *feeds.Entry) string {
 	return ""
 }
 
-// Readers of feeds are led from each entry to the page of what it tells of, by the first alternate link.
+// Readers of feeds are led from each entry to the page of its topic, by the first alternate link.
 func TestEntriesLeadToTheirPages(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -62,7 +62,7 @@ func TestEntriesLeadToTheirPages(t *testing.T) {
 	assert.Equal(t, "Christiania", title)
 }
 
-// Entries say in their summaries what they have changed, in the language of the map, and behind the note.
+// The summaries of entries list the changed statements, in the language of the map, and after the note.
 func TestSummariesSayWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -87,7 +87,7 @@ func TestSummariesSayWhatHasChanged(t *testing.T) {
 	}
 	put(`:a skos:altLabel "Renette"@de .`, "TMShare-Note", "as decided")
 	e := summaryOf("Apfel")
-	assert.Equal(t, "as decided", e.Summary, "the note is what it was")
+	assert.Equal(t, "as decided", e.Summary, "the note is unchanged")
 	assert.Equal(t, `New: alternative label “Renette” (German).`, e.Changes)
 	assert.True(t, strings.Contains(string(n.MustGet("/topicmaps/m/fragments").Bytes), `<summary own:note="as decided">as decided — New: alternative label “Renette”`))
 
@@ -111,7 +111,7 @@ func TestSummariesSayWhatHasChanged(t *testing.T) {
 	assert.Equal(t, "One of 150 topics that changed together.", n.Decoded("/topicmaps/m/fragments").Entries[0].Changes)
 }
 
-// Whatever a map says stands within the summary, is short, and turns nothing around it.
+// Any value of a map stands within the summary, is short, and turns nothing around it.
 func TestSummariesOfHostileMaps(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -129,7 +129,7 @@ func TestSummariesOfHostileMaps(t *testing.T) {
 }
 
 // A subscriber reads the same of a feed with summaries and links to pages as of one without: of the recent document, as
-// of the archive document with the same entries, which says nothing of pages and keeps its bytes.
+// of the archive document with the same entries, which has no links to pages and keeps its bytes.
 func TestSubscribersReadTheSame(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t, served.DocumentSize(4))
@@ -152,7 +152,7 @@ func TestSubscribersReadTheSame(t *testing.T) {
 	}
 }
 
-// A server without pages leads to none, and says what it said before.
+// A server without pages leads to none, and has the same text as before.
 func TestFeedsWithoutPages(t *testing.T) {
 	t.Parallel()
 	others := slices.DeleteFunc(ext.All(), func(e extension.Extension) bool { return e.Name == "pages" })

@@ -33,7 +33,7 @@ func TestRolesOfAssociations(t *testing.T) {
 	assert.Contains(t, text, "Meeting as Host Guest: Europe; Seat: Oslo")
 }
 
-// What has no name is called by the readable part of its identifier. The whole one is there for who points at it.
+// A topic without a name is shown by the readable part of its identifier. Pointing at it shows the whole one.
 func TestWhatHasNoNameIsCalledByItsIdentifier(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
@@ -47,7 +47,7 @@ func TestWhatHasNoNameIsCalledByItsIdentifier(t *testing.T) {
 	assert.Contains(t, n.Page(served.TopicPath("m", si)+pages.Ending).Text, si)
 }
 
-// A field for a time has one that shows what the page shows.
+// A field for a time has a second one with the time that the page shows.
 func TestFieldForATime(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)

@@ -36,7 +36,7 @@ func TestDenseDocumentsAreRefused(t *testing.T) {
 			_, err := f.Read(t.Context(), strings.NewReader(make(n)), o)
 			return err
 		}
-		if err := read(1000); name != "empty.jsonld" { // it says nothing
+		if err := read(1000); name != "empty.jsonld" { // it has no statements
 			require.NoError(t, err, name)
 		}
 		err := read(700_000)

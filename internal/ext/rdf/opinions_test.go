@@ -41,8 +41,8 @@ var readers = []struct {
 	{"serdi", notation("ntriples"), func(f string) []string { return []string{"-i", "ntriples", "-o", "ntriples", f} }},
 }
 
-// What is written is the same graph for the readers of others: of a map with all that a topic map can have, and of a
-// real vocabulary.
+// The written graph is the same for other programs: of a map with all constructs of topic maps, and of a real
+// vocabulary.
 func TestOthersReadWhatIsWritten(t *testing.T) {
 	egov, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: "http://example.org/map"})
 	require.NoError(t, err)

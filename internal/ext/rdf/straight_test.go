@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// straight returns what a document becomes in another format without a map between.
+// straight returns the conversion of a document to another format without a map between.
 func straight(t *testing.T, from, to, document string) string {
 	t.Helper()
 	all := with(t).All()
@@ -48,8 +48,8 @@ func statementsOf(t *testing.T, notation, document string) (all []rdf.Quad) {
 	return all
 }
 
-// What is written without a map between is what is written of the map: the same graph, and the same bytes where it has
-// no blank nodes.
+// A conversion without a map between equals the one with a map: the same graph, and the same bytes if it has no blank
+// nodes.
 func TestDocumentsAreWrittenStraightAsByAMap(t *testing.T) {
 	s := w3c.Open(t, "../../../../shared/conformance/w3c-rdf11.tar.gz", "rdf-turtle")
 	same := 0

@@ -35,7 +35,7 @@ func (n *node) resourceFiles() (paths []string) {
 	return paths
 }
 
-// checkResources returns what a check finds of files of ResourceSync.
+// checkResources returns the findings of a check of files of ResourceSync.
 func (n *node) checkResources(repair bool) (all []store.Finding) {
 	n.T.Helper()
 	require.NoError(n.T, resources.Check(n.T.Context(), n.Store.(*store.DB), repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
@@ -61,7 +61,7 @@ func (n *node) fileURLs(name string) (urls []string) {
 	return urls
 }
 
-// askForAll asks for all files, and requires that what is served is whole.
+// askForAll asks for all files, and requires that the served files are whole.
 func (n *node) askForAll(urls []string) {
 	n.T.Helper()
 	d := &reader{node: n}
@@ -163,7 +163,7 @@ func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 }
 
 // A change list whose files are damaged, and whose changes are not kept any more, is dropped with those before it:
-// readers are told to start again.
+// readers get an error that makes them start again.
 func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	before := n.visit("m")
 	require.Greater(t, len(before.closed), 1)
 	last := before.closed[len(before.closed)-1].url
-	require.Equal(t, http.StatusOK, n.Get(last).StatusCode, "what is made is kept")
+	require.Equal(t, http.StatusOK, n.Get(last).StatusCode, "the new files are kept")
 	lists, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*", "changelist.xml"))
 	require.NoError(t, err)
 	for _, list := range lists {

@@ -18,8 +18,7 @@ type node struct {
 	sync rs.Options
 }
 
-// start starts a server. What it publishes to this test is validated against
-// the schemas when the test ends.
+// start starts a server. Its documents for this test is validated against the schemas when the test ends.
 func start(t testing.TB, configure ...func(*server.Config)) *node {
 	t.Helper()
 	return startWith(t, rs.Options{}, configure...)

@@ -24,7 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
-// A TimeGate leads to the version that was current at a time; the version says when that was.
+// A TimeGate leads to the version that was current at a time; the version has that time.
 func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
@@ -49,7 +49,7 @@ func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 		assert.Contains(t, a.Header.Values("Link"), "<"+n.URL("/topicmaps/m/topics/"+key)+`>; rel="original"`)
 		version := n.MustGet(a.Header.Get("Location"))
 		assert.Equal(t, times[want.version].UTC().Format(http.TimeFormat), version.Header.Get("Memento-Datetime"), name)
-		if want.version > 0 { // what the first one was was not kept before it was replaced
+		if want.version > 0 { // the first version was not kept before it was replaced
 			assert.Contains(t, string(version.Bytes), fmt.Sprint("version ", want.version), name)
 		}
 		assert.Contains(t, version.Header.Values("Link"), "<"+n.URL(gate)+`>; rel="timegate"`)
@@ -93,7 +93,7 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, n.Get(timeMap+"-999").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.Get(timeMap+"-2").StatusCode, "a version of another topic")
 
-	// What is pruned is not listed.
+	// Pruned versions are not listed.
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
 	n.MustPut("m", served.Cities(1, "last"))
 	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
@@ -119,7 +119,7 @@ func (n *node) sequence(url string) (seq uint64) {
 	return seq
 }
 
-// hubOf is a topic of which so much is said, and then a text.
+// hubOf is a topic with n occurrences, and then a text.
 func hubOf(id string, notes int, text string) string {
 	var more []string
 	for i := range notes {
@@ -132,9 +132,9 @@ func largeHub(text string) []byte {
 	return served.TopicMap(served.Topic("note", "Note"), hubOf("hub", 300, text))
 }
 
-// checkPatch follows the patch link of a change, and holds what is there to what is said of it: it
-// makes the memento of the version before to that of this one. It reports false where the version
-// before is not kept, so that the patch is not either.
+// checkPatch follows the patch link of a change, and compares the patch with its metadata: it turns the memento of
+// the version before into that of this one. It reports false if the version before is not kept, so that the patch is
+// not either.
 func (n *node) checkPatch(collection string, item *resourcesync.Item, link resourcesync.Link) bool {
 	t := n.T
 	t.Helper()
@@ -245,7 +245,7 @@ func TestPatchOfAHub(t *testing.T) {
 	require.NotContains(t, manifest, ".patch")
 }
 
-// The first form that is offered is what resources are: a patch leads from it to it.
+// Resources are in the first form that is offered: a patch leads from it to it.
 func TestPatchesWhenFormsChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -268,7 +268,7 @@ func TestPatchesWhenFormsChange(t *testing.T) {
 	require.Len(t, patches(), 1)
 	n.Settings("m", func(s *store.Settings) { s.RecordForms = store.Forms[1:] })
 	n.MustPut("m", largeHub("third")) // before the others are published in the other form
-	require.Len(t, patches(), 1, "what was before is in another form")
+	require.Len(t, patches(), 1, "the version before is in another form")
 	n.MustPut("m", largeHub("fourth"))
 	all := patches()
 	require.Len(t, all, 2)

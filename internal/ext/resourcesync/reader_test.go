@@ -27,8 +27,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// reader reads all that a Source offers of one collection, by its links alone, and holds
-// it to the rules of Z39.99 and to what the store has.
+// reader reads all documents that a Source offers of one collection, by its links alone, and compares them with the
+// rules of Z39.99 and with the store.
 type reader struct {
 	*node
 	name      string
@@ -140,7 +140,7 @@ func (n *node) visit(name string) *reader {
 		require.Contains(t, robots, list)
 		d.readResources(capabilityList)
 		d.readDump(capabilityList)
-		require.Len(t, d.dump, len(d.list), "what is in the list is in the dump")
+		require.Len(t, d.dump, len(d.list), "the resources of the list are in the dump")
 	} else {
 		empty := d.document(n.URL("/topicmaps/"+name+"/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
 		require.Empty(t, empty.items)
@@ -201,7 +201,7 @@ func (d *reader) readResources(up string) {
 	}
 }
 
-// described checks what an item says of a resource, and returns its hash.
+// described checks the metadata of a resource in an item, and returns its hash.
 func (d *reader) described(item *resourcesync.Item) string {
 	require.Len(d.T, item.Hashes, 2, "%s", item.Loc)
 	require.Equal(d.T, "md5", item.Hashes[0].Algorithm)
@@ -248,7 +248,7 @@ func (d *reader) openPackage(item *resourcesync.Item) (*resourcesync.Package, *l
 	return p, d.parse(contents.Href, outer)
 }
 
-// measured checks bytes against what is said of them.
+// measured checks bytes against their metadata.
 func (d *reader) measured(uri string, r resourcesync.Representation, body []byte) {
 	d.T.Helper()
 	require.EqualValues(d.T, r.Length, len(body), uri)
@@ -309,7 +309,7 @@ func (d *reader) readChanges(up string) {
 		list := d.document(item.Loc, false, resourcesync.ChangeList)
 		d.leads(list, resourcesync.RelUp, up)
 		d.leads(list, resourcesync.RelIndex, index.url)
-		require.Equal(t, item.Times, list.Times, "as the index says")
+		require.Equal(t, item.Times, list.Times, "as the index states")
 		require.Equal(t, from, list.From, "each goes on where the one before ends")
 		from = list.Until
 		d.inOrder(list, &last)
@@ -429,8 +429,8 @@ func (d *reader) live() map[string]string {
 	return live
 }
 
-// check holds what follows from the list or the dump and all changes since to what is served
-// now: so nothing may change meanwhile.
+// check compares the list or the dump, with all changes since, with the resources served now: so nothing may change
+// meanwhile.
 func (d *reader) check() {
 	t := d.T
 	live := d.live()
@@ -519,5 +519,5 @@ func (n *node) settle(name string) {
 
 var datetimes = regexp.MustCompile(` datetime="[^"]*"| type="[^"]*\+[^"]*"`)
 
-// version10 returns a document without what the schema of Z39.99 1.0 does not know.
+// version10 returns a document without the elements that the schema of Z39.99 1.0 does not have.
 func version10(document []byte) []byte { return datetimes.ReplaceAll(document, nil) }

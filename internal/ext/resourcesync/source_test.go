@@ -30,7 +30,7 @@ import (
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// From any of its entrances, all that a Source has is found and is what it says.
+// All documents of a Source are found from any of its entrances, and are correct.
 func TestResourceSyncIsWhatItSays(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestResourceSyncIsDivided(t *testing.T) {
 	}
 }
 
-// A collection without topics has a Capability List nevertheless; it lists what is not empty.
+// A collection without topics has a Capability List nevertheless; it lists documents that are not empty.
 func TestResourceSyncOfAnEmptyCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -180,8 +180,8 @@ func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 	require.Greater(t, len(urls), 20)
 }
 
-// What the owner says of mirrors, of where the map comes from, and of the forms in which topics
-// are offered, stands with every resource.
+// The statements of the owner about mirrors, about the origin of the map, and about the forms of topics stand with
+// every resource.
 func TestResourceSyncSettings(t *testing.T) {
 	t.Parallel()
 	n := startWith(t, rs.Options{ChangesPerList: 2})
@@ -202,7 +202,7 @@ func TestResourceSyncSettings(t *testing.T) {
 	via, _ := item.Link(resourcesync.RelVia)
 	assert.Equal(t, "http://origin.example/m/topics"+key, via.Href)
 	for _, list := range first.closed {
-		assert.Equal(t, http.StatusGone, n.Get(list.url).StatusCode, "what was made for other settings")
+		assert.Equal(t, http.StatusGone, n.Get(list.url).StatusCode, "files made for other settings")
 	}
 
 	n.MustSet("m", `{"recordFormats":["xtm2.1"]}`)
@@ -246,7 +246,7 @@ func TestResourceSyncOfAPrivateCollection(t *testing.T) {
 	assert.NotContains(t, string(n.MustGet("/robots.txt", "Authorization", "Bearer 0123456789abcdef").Bytes), "/topicmaps/m/", "crawlers have no tokens")
 }
 
-// What names a set or list that is not there says so.
+// An address of a set or list that does not exist gives an error that names it.
 func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -272,8 +272,8 @@ func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 	assert.Empty(t, h.Bytes)
 }
 
-// A destination that began with a list can go on when there is a newer one; what a deleted collection
-// had is gone, and the one that is created anew in its place is another.
+// A destination that began with a list can go on when there is a newer one; the documents of a deleted collection are
+// gone, and the one that is created anew in its place is another.
 func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -319,8 +319,8 @@ type syncHistory struct {
 	live  map[int]string
 }
 
-// restart starts the server again, and what it does by itself too, or not: then what is under
-// way stays half done, and nothing but requests changes anything.
+// restart starts the server again, with or without its background. Without it, unfinished work stays half done, and
+// nothing but requests changes anything.
 func (h *syncHistory) restart(background bool) {
 	if h.node != nil {
 		h.Stop()
@@ -353,8 +353,8 @@ func (h *syncHistory) document() []byte {
 	return served.TopicMap(append(parts, served.Topic("note", "Note"))...)
 }
 
-// Whatever happens to a map, and to its server: what follows from the list or the dump, and
-// from the changes since, is what is served.
+// For any history of a map, and of its server: the list or the dump, with the changes since, gives the served
+// resources.
 func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	t.Parallel()
 	const steps = 30
@@ -425,7 +425,7 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 		h.Stop()
 	}
 	assert.Greater(t, closed, 10*histories)
-	if histories >= 4 { // in one, that depends on when the server comes to do what it does without a request
+	if histories >= 4 { // in one, that depends on the time of the work that the server does without a request
 		assert.Positive(t, indexed)
 	}
 	assert.Positive(t, pruned)
@@ -453,7 +453,7 @@ func TestWaitingForTheFirstList(t *testing.T) {
 	assert.Len(t, begun, 1)
 }
 
-// slowToCut takes its time with what is done first once the resource list is there.
+// slowToCut takes its time with the first step after the resource list is there.
 type slowToCut struct {
 	server.Store
 	begun chan<- struct{}
@@ -470,7 +470,7 @@ func (s slowToCut) Extend(ctx context.Context, name string, f func(*store.View) 
 	return errors.Join(err, s.Store.Extend(ctx, name, f))
 }
 
-// What cannot be made is an error in the log, and is tried again.
+// A set that cannot be made is an error in the log, and is tried again.
 func TestListThatCannotBeMade(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -484,7 +484,7 @@ func TestListThatCannotBeMade(t *testing.T) {
 	n.visit("m").check()
 }
 
-// Before history is pruned, what it tells is in closed lists: whoever comes later finds no gap.
+// Before history is pruned, its changes are in closed lists: later readers find no gap.
 func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	t.Parallel()
 	n := startWith(t, rs.Options{ChangesPerList: 1000}, served.DocumentSize(2))
@@ -501,15 +501,15 @@ func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	d := n.visit("m")
 	d.check()
 	require.NotEmpty(t, d.closed)
-	require.False(t, d.closed[0].From.After(old.at), "whoever has the first list can go on")
+	require.False(t, d.closed[0].From.After(old.at), "a reader of the first list can go on")
 	require.NoError(t, n.Store.View(d.T.Context(), "m", func(v *store.View) error {
 		require.Greater(t, v.Horizon, uint64(20), "history was pruned")
 		return nil
 	}))
 }
 
-// Another program may prune the store, without knowing of change lists. What was in the open list
-// is gone then: no list claims to have it, and whoever asks begins from a list of what there is.
+// Another program may prune the store, without knowing of change lists. The entries of the open list are gone then:
+// no list claims to have them, and readers begin from a list of all resources.
 func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
 	t.Parallel()
 	n := startWith(t, rs.Options{ChangesPerList: 5}, served.DocumentSize(2))
@@ -580,7 +580,7 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	item = find(manifest)[0]
 	assert.True(t, string(n.MustGet(url).Bytes) == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
 
-	// version returns what a change in the open list leads to.
+	// version returns the resource that a change in the open list leads to.
 	version := func(item *resourcesync.Item) string {
 		t.Helper()
 		memento, ok := item.Link(resourcesync.RelMemento)
@@ -634,8 +634,8 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	assert.Regexp(t, " y z a deleted$", saw)
 }
 
-// The record of a class says of what it is an instance, and nothing of its instances, which come
-// and go without a change of it. The fragment of its entry has them.
+// The record of a class has its own types, but not its instances, which come and go without a change of it. The
+// fragment of its entry has them.
 func TestRecordsOfClassesAreWithoutTheirInstances(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -16,9 +16,9 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// A graph of a thesaurus answers what browsers of thesauri ask, such as Skosmos: how many concepts there are, by language;
-// those at the top and below others; the first letters of an index, and what begins with one; what stands in labels; what
-// is said of a concept, and what leads to it.
+// A graph of a thesaurus answers the queries of browsers of thesauri, such as Skosmos: the number of concepts, by
+// language; those at the top and below others; the first letters of an index, and the labels with one; words in
+// labels; the statements about a concept, and those that lead to it.
 func TestBrowsersOfThesauriReadGraphs(t *testing.T) {
 	testenv.OnlyWithAll(t, "it starts stores")
 	habitats, err := os.ReadFile("../../../testdata/skos/habitats.ttl")

@@ -97,7 +97,7 @@ func requireInStep(t testing.TB, s *triplestore.Store, src consumed.Source, k *k
 	require.Empty(t, k.Error)
 }
 
-// Whatever changes, whatever goes wrong, and whoever stops when: a graph is in step in the end.
+// A graph is in step in the end, after any changes, any faults, and any stop.
 func TestGraphsAreKeptInStep(t *testing.T) {
 	for seed := range uint64(testenv.Rounds(12, 300)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestGraphsAreKeptInStep(t *testing.T) {
 					}
 				case 3: // it has lost all
 					s.Keep(func() { clear(s.Graphs) })
-				case 4: // somebody else has removed a statement, and a comparison is asked for
+				case 4: // another program has removed a statement, and a comparison is asked for
 					s.Keep(func() {
 						for one := range s.Graphs["<"+graph+">"] {
 							delete(s.Graphs["<"+graph+">"], one)

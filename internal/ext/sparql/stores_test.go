@@ -181,7 +181,7 @@ func (v *storeServer) kill() {
 	_ = os.Remove(filepath.Join(v.dir, "virtuoso.lck"))
 }
 
-// killable are stores that keep what they have in a folder.
+// killable are stores that keep their data in a folder.
 var killable = map[string]func(testing.TB) (*storeServer, *Target){
 	"virtuoso": func(t testing.TB) (*storeServer, *Target) {
 		v := newVirtuoso(t)
@@ -309,7 +309,7 @@ func TestStoresAreKilled(t *testing.T) {
 // RealStores is realStores, for tests of other packages.
 var RealStores = realStores
 
-// Kept brings a graph of the collection m in step, and returns what asks the store for a variable.
+// Kept brings a graph of the collection m in step, and returns a function that queries the store for a variable.
 func Kept(t *testing.T, db *store.DB, target *Target) (inStep func(), ask func(query, variable string) []string) {
 	k := addTarget(t, db, target)
 	return func() {

@@ -154,7 +154,7 @@ func requireCode(t testing.TB, code int, err error) {
 	require.Equal(t, code, failed.Code, "%v", err)
 }
 
-// A graph that is not empty is taken over only by who says so. What is in it is reported before.
+// A graph that is not empty is taken over only on request. Its contents are reported before.
 func TestGraphsThatAreNotEmpty(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	src := consumed.NewCollection(t, db)
@@ -256,7 +256,7 @@ func TestStoresThatPretend(t *testing.T) {
 	requireInStep(t, s, src, k)
 }
 
-// What a comparison would delete is bounded.
+// The deletions of a comparison are bounded.
 func TestComparisonsDeleteNoMoreThanTheyMay(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	sub := consumed.NewSubscription(t, db)
@@ -330,7 +330,7 @@ func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
 			k = begun(t, db, k.Target)
 			k.perRange, k.mostRows = perRange, mostRows
 			src.Publish(t, published(t, versions[2]))
-			for range 2 { // what was begun, and what came since
+			for range 2 { // the changes that were begun, and later ones
 				_, err = k.step(t.Context())
 				require.NoError(t, err)
 			}
@@ -424,7 +424,7 @@ func TestTargetsOfRenamedCollections(t *testing.T) {
 	}))
 }
 
-// What others have put into a graph goes, also where it is more than an answer has.
+// Statements that others have put into a graph are removed, also if they are more than an answer has.
 func TestManyStatementsOfOthersGo(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	src := consumed.NewCollection(t, db)
@@ -458,7 +458,7 @@ func TestStoresThatTakeNoUpdates(t *testing.T) {
 	require.Less(t, s.Count, 10)
 }
 
-// What is removed with its graph can be added again.
+// A statement that was removed with its graph can be added again.
 func TestGraphsAreCleared(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	src := consumed.NewCollection(t, db)
@@ -471,7 +471,7 @@ func TestGraphsAreCleared(t *testing.T) {
 	require.Empty(t, s.Graph("<"+marks+">"))
 }
 
-// What the source has changed since is no difference of the graph.
+// A later change of the source is no difference of the graph.
 func TestAComparisonIsOfWhatTheSourceHasNow(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	src := consumed.NewCollection(t, db)
@@ -487,7 +487,7 @@ func TestAComparisonIsOfWhatTheSourceHasNow(t *testing.T) {
 	requireInStep(t, s, src, k)
 }
 
-// A store that answers ranges with what is not in them takes nothing away.
+// A store whose answers lie outside the requested ranges causes no deletions.
 func TestStoresThatAnswerAnotherQuestion(t *testing.T) {
 	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	src := consumed.NewCollection(t, db)

@@ -28,7 +28,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
-// moods are what a hub of a test does instead of taking what it is told.
+// moods are the faults of a hub of a test in place of accepting a ping.
 type moods struct {
 	mu     sync.Mutex
 	tries  int
@@ -56,7 +56,7 @@ func (m *moods) tried() int {
 	return m.tries
 }
 
-// testHub is a hub that keeps what it is told.
+// testHub is a hub that keeps the pings.
 type testHub struct {
 	*httptest.Server
 	moods
@@ -86,12 +86,12 @@ func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// isOurs reports whether a request says that it comes from a server, not from a client.
+// isOurs reports whether a request comes from a server, not from a client, by its header.
 func isOurs(r *http.Request) bool {
 	return r.Header.Get("User-Agent") == "tmshare-server (+https://github.com/tmshare/tmshare)"
 }
 
-// topics returns how often the hub was told of each topic.
+// topics returns the number of pings for each topic.
 func (h *testHub) topics() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,7 +161,7 @@ func counterOf(t *testing.T, c prometheus.Collector, hub, result string) int {
 // version returns a map of four topics; three are other than in the version before.
 func version(n int) string { return docs.Map(docs.Topics(3, fmt.Sprint("v", n))...) }
 
-// A hub is told of each topic at the start, and of those that change. A burst of commits is few pings.
+// A hub gets a ping for each topic at the start, and for those that change. A burst of commits is few pings.
 func TestHubsAreToldOfChanges(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))
@@ -188,7 +188,7 @@ func TestHubsAreToldOfChanges(t *testing.T) {
 	assert.Equal(t, "0", pings(t, p, h, "failed"))
 }
 
-// A hub that fails for a while is asked again; nobody waits for that.
+// A hub that fails for a while is asked again; nothing else waits for that.
 func TestHubsThatFailForAWhile(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))
@@ -227,7 +227,7 @@ func TestHubsThatFail(t *testing.T) {
 	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == 1 }, "the next change")
 }
 
-// A hub that refuses a topic is not asked again for that, but told of the others.
+// A hub that refuses a topic is not asked again for it, but gets pings for the others.
 func TestHubsThatRefuseATopic(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))
@@ -291,7 +291,7 @@ func TestHubsThatDoNotAnswer(t *testing.T) {
 	assert.Equal(t, 1, slow.tried())
 }
 
-// A server that was killed before it told the hub tells it at the next start.
+// A server that was killed before it sent a ping sends it at the next start.
 func TestHubsAreToldOfWhatChangedBefore(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))
@@ -307,7 +307,7 @@ func TestHubsAreToldOfWhatChangedBefore(t *testing.T) {
 	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == before+1 }, "the next start")
 }
 
-// What takes too long is a failure.
+// A request that takes too long is a failure.
 func TestPingsHaveATime(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))
@@ -321,7 +321,8 @@ func TestPingsHaveATime(t *testing.T) {
 	assert.Contains(t, log.String(), "within 50ms")
 }
 
-// A server names its hubs in the documents that they are told of, and nowhere else; and none where only some may read.
+// A server names its hubs in the documents that these get pings for, and nowhere else; and none if only some may
+// read.
 func TestFeedsNameTheirHubs(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -387,7 +388,7 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	testenv.Eventually(t, func() bool { return h.topics()[plain.FeedURL("egov")] > count }, "a change")
 	was.Close()
 	all := h.topics()
-	assert.Len(t, all, 3, "nothing is said of the closed collection: %v", all)
+	assert.Len(t, all, 3, "there is no ping for the closed collection: %v", all)
 }
 
 func TestHubsThatAreRefused(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Links and forms that lead to pages keep what a request has chosen, and all else of the page stays as it is.
+// Links and forms that lead to pages keep the choice of a request, and the rest of the page stays as it is.
 func TestKeepsWhatIsChosen(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("GET", `/topicmaps.html?ui=de&lang="%3E%3Cscript%3E`, nil)

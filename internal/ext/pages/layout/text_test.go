@@ -29,8 +29,8 @@ func TestErrorsAreSentences(t *testing.T) {
 	}
 }
 
-// A link is what html/template makes of the same values: nothing of it ends an element or an attribute, and what is no
-// address of a page leads nowhere.
+// A link equals the output of html/template for the same values: nothing of it ends an element or an attribute, and a
+// value that is no address of a page leads nowhere.
 func TestLinksAreWhatATemplateMakes(t *testing.T) {
 	t.Parallel()
 	made := template.Must(template.New("").Parse(`{{if .URL}}<a href="{{.URL}}"{{with .Whole}} title="{{.}}"{{end}}>{{end}}{{with .Notation}}<span class="notation">{{.}}</span> {{end}}{{if .Deprecated}}<s>{{end}}<bdi{{with .Lang}} lang="{{.}}" dir="ltr"{{end}}>{{.Title}}</bdi>{{if .Deprecated}}</s> <small>(old)</small>{{end}}{{if .URL}}</a>{{end}}`))

@@ -151,7 +151,7 @@ func TestStates(t *testing.T) {
 			assert.Contains(t, own.Text, part, name)
 		}
 		assert.NotContains(t, own.Text, "secret-of-a-reader")
-		assert.Empty(t, own.Forms, "nobody may act here")
+		assert.Empty(t, own.Forms, "no person may act here")
 	}
 	text := states.Text[strings.Index(states.Text, "Last check"):]
 	last := 0
@@ -173,7 +173,7 @@ func TestStates(t *testing.T) {
 	assert.NotContains(t, string(body), "history")
 }
 
-// What is published shows how it is made, and what is in its way.
+// The page of a published collection shows how it is made, and the obstacles.
 func TestPublished(t *testing.T) {
 	n := start(t, nil)
 	n.follow("other", func(*store.Subscription) {})
@@ -233,7 +233,7 @@ func TestHostileTexts(t *testing.T) {
 	n.page("/node.html")
 }
 
-// acting remembers what it was asked to do.
+// acting remembers the actions that it was asked for.
 type acting struct {
 	asked []string
 	err   error

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// What a command has found wrong with a copy is shown; it is no failure of the command.
+// The faults that a command has found in a copy are shown; they are no failure of the command.
 func TestPagesShowWhatCommandsFind(t *testing.T) {
 	for code, shown := range map[int]bool{cli.OK: true, cli.Quarantined: true, cli.Differs: true, cli.Failed: false, cli.Usage: false} {
 		out, err := printed(t.Context(), &control.Request{}, nil, func(_ context.Context, r *control.Request, _ *extension.Holding) int {

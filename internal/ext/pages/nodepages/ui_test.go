@@ -88,7 +88,7 @@ func (s *shown) get(path string, want int) (webpage.Page, int) {
 
 var subscriptions = []map[string]any{{"name": "egov"}, {"name": "--data=/etc"}}
 
-// Nothing that a map says runs or makes a page large, and no value is taken for a flag.
+// No statement of a map runs or makes a page large, and no value is taken for a flag.
 func TestHostileTopics(t *testing.T) {
 	const markup = `</title><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	topic := &merged.Topic{TopicSI: "http://x/" + markup, SubjectIdentifiers: []merged.ClaimedLocator{{Locator: "javascript:alert(1)", By: []string{"egov"}}}}
@@ -191,7 +191,7 @@ func TestClaimsOfForms(t *testing.T) {
 	assert.Equal(t, http.StatusRequestEntityTooLarge, a.StatusCode)
 }
 
-// What a command fails with is shown; what fails beside that is in the log.
+// The error of a command is shown; later errors are in the log.
 func TestFailures(t *testing.T) {
 	s := show(t, map[string]any{"status": struct{}{}})
 	s.fails = errors.New("of no interest to people")

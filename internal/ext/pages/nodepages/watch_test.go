@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// A watcher says on pages how its subscriptions are, and in JSON for who asks for it. What is wrong shows, and is text
-// only. On the server of a node, what is in quarantine is tried again from there.
+// A watcher shows the state of its subscriptions on pages, and in JSON on request. Faults are shown, as text only. On
+// the server of a node, topics in quarantine are tried again from there.
 func TestPagesOfAWatcher(t *testing.T) {
 	t.Parallel()
 	o := publisher.Publishing(t, docs.Map(docs.Topics(2, "v1")...))
@@ -92,7 +92,7 @@ func TestPagesOfAWatcher(t *testing.T) {
 	}
 	failed := send("/node/egov.html", "all=yes&do=retry")
 	assert.Equal(t, http.StatusConflict, failed.Code)
-	assert.Contains(t, failed.Body.String(), "404", "what was wrong")
+	assert.Contains(t, failed.Body.String(), "404", "the fault")
 	o.BreakWith(nil)
 	assert.Equal(t, http.StatusSeeOther, send("/node/egov.html", "all=yes&do=retry").Code)
 	assert.Equal(t, http.StatusSeeOther, send("/node/egov.html", "all=yes&do=forget").Code)

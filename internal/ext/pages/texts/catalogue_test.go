@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
-var update = flag.Bool("update", false, "write what is missing into the files of languages, and take out what is not used")
+var update = flag.Bool("update", false, "add missing texts to the files of languages, and remove unused ones")
 
 // ofTemplates returns the texts of all templates, in the order in which a reader of the folder finds them.
 func ofTemplates(t *testing.T) (all []string) {
@@ -105,7 +105,7 @@ func TestEachLanguageHasAllTexts(t *testing.T) {
 		forms := len(strings.Fields(says[string(texts.FormsOfNumbers)]))
 		for _, key := range used {
 			translation := says[key]
-			if !assert.NotEmpty(t, translation, "%s has nothing for %q. \"go test ./internal/ext/pages/texts -update\" writes what is missing", file, key) {
+			if !assert.NotEmpty(t, translation, "%s lacks %q. \"go test ./internal/ext/pages/texts -update\" adds it", file, key) {
 				continue
 			}
 			assert.Equal(t, translation, strings.TrimSpace(translation), "%s: %q", file, key)
@@ -118,7 +118,7 @@ func TestEachLanguageHasAllTexts(t *testing.T) {
 			}
 		}
 		for key := range says {
-			assert.Contains(t, used, key, "%s: nobody says so any more. \"go test ./internal/ext/pages/texts -update\" takes it out", file)
+			assert.Contains(t, used, key, "%s: no page uses it. \"go test ./internal/ext/pages/texts -update\" takes it out", file)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func unmarked(t *testing.T, file, source string) string {
 	}
 }
 
-// A text has what stands between words as numbers; a translation puts it elsewhere, and html/template escapes it there.
+// A text has numbers as placeholders; a translation puts them elsewhere, and html/template escapes the values there.
 func TestTextsWithValues(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{

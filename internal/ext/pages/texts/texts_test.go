@@ -20,7 +20,7 @@ import (
 // log.
 var elsewhere = map[string]bool{"Problemf": true, "Errorf": true, "New": true, "panic": true, "Info": true, "Warn": true, "Error": true, "Missing": true, "InTurn": true, "Key": true}
 
-// The packages that make pages have no texts of their own: whatever has two words there is said elsewhere.
+// The packages that make pages have no texts of their own: a string with two words there is a text of this package.
 func TestCodeHasNoTexts(t *testing.T) {
 	t.Parallel()
 	words := regexp.MustCompile(`[A-Za-z]{2,} [A-Za-z]{2,}`)

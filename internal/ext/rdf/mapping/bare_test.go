@@ -18,7 +18,7 @@ var ofTheMapping = []string{
 	string(tmdm.PSIDefaultNameType), rdf.NS + "subject", rdf.NS + "object", mapping.NS + "language/en",
 }
 
-// A topic of which nothing is said is kept, whatever its subject is: also one of those that the mapping needs for other
+// A topic without statements is kept, whatever its subject is: also one of those that the mapping needs for other
 // statements, with such statements or without them. A plain graph has it as a resource.
 func TestTopicsWithoutStatementsAreKept(t *testing.T) {
 	testenv.Check(t, 500, 10_000, func(t *rapid.T) {
@@ -58,7 +58,7 @@ func TestTopicsWithoutStatementsAreKept(t *testing.T) {
 	})
 }
 
-// A graph that says of such resources that they are topics is kept, with statements that need them or without them.
+// A graph that declares such resources as topics is kept, with statements that need them or without them.
 func TestStatementsThatTopicsAreThereAreKept(t *testing.T) {
 	statement := rapid.Custom(func(t *rapid.T) rdf.Quad {
 		subject, property, object := rdf.NewIRI(ex+"a"), ex+"p", rdf.NewIRI(ex+"b")

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// nodesOf returns the subject identifiers of the blank nodes of a document, with what they say.
+// nodesOf returns the subject identifiers of the blank nodes of a document, with their statements.
 func nodesOf(t *testing.T, document string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

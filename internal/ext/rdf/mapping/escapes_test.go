@@ -196,7 +196,7 @@ func TestIRIsThatAreNotInNormalFormAreKept(t *testing.T) {
 			again = through(t, notation, graph)
 			require.True(t, rdf.Isomorphic(graph, again), "%s: %s, not\n%s", notation, text(graph), text(again))
 		}
-		for _, s := range iris { // what is shown leads back
+		for _, s := range iris { // the shown IRI leads back
 			l := iri.ToLocator(s)
 			require.Equal(t, s, iri.FromLocator(l))
 			meant, err := tmdm.Named(iri.Shown(l))

@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 )
 
-// Whatever a graph says in our vocabulary, it becomes a topic map, and that a graph that becomes the same topic map.
+// Any graph in our vocabulary becomes a topic map, and that becomes a graph that gives the same topic map.
 func FuzzVocabulary(f *testing.F) {
 	const begin = "@prefix t: <" + mapping.NS + "> . @prefix r: <" + rdf.NS + "> . @prefix : <http://e/> .\n"
 	for _, s := range []string{
@@ -34,7 +34,7 @@ func FuzzVocabulary(f *testing.F) {
 		}
 		m, err := b.Map(t.Context())
 		if err != nil {
-			return // an item has what another one has
+			return // an item has the value of another one
 		}
 		written, _ := mapping.Graph(m, mapping.Options{})
 		again, _ := mapping.Graph(mapOf(t, written), mapping.Options{})

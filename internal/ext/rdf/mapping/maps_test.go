@@ -20,7 +20,7 @@ import (
 )
 
 // Each map of the conformance cases of XTM, ours and those beside the project, is the same after it was a graph, and
-// after that was written in Turtle. What a graph without our vocabulary lacks is counted by kind, exactly.
+// after that was written in Turtle. The losses of a graph without our vocabulary are counted by kind, exactly.
 func TestMapsOfTheSuitesAreKept(t *testing.T) {
 	kept, plain := 0, xtm.Losses{}
 	for _, folder := range []string{"../../../../testdata/xtm/", shared + "conformance/cxtm/"} {
@@ -180,7 +180,7 @@ func TestMapOfManyTopicsIsKept(t *testing.T) {
 	near := m.CreateTopicBySubjectIdentifier("http://example.org/near")
 	from, to := m.CreateTopicBySubjectIdentifier("http://example.org/from"), m.CreateTopicBySubjectIdentifier("http://example.org/to")
 	for i, topic := range topics {
-		if i%5 == 0 { // it says nothing, but that others are near to it
+		if i%5 == 0 { // it has no statements, but others are near to it
 			continue
 		}
 		topic.AddOccurrence(fmt.Sprint(i), tmdm.XSDString, near)

@@ -63,7 +63,7 @@ func TestAnyGraphIsKept(t *testing.T) {
 	})
 }
 
-// Whatever a graph says in our vocabulary: what is written of its topic map says the same for good.
+// For any graph in our vocabulary: the graph written of its topic map gives the same map for good.
 func TestAnyUseOfTheVocabularySettles(t *testing.T) {
 	terms := func(names ...string) (all []string) {
 		for _, name := range names {
@@ -89,7 +89,7 @@ func TestAnyUseOfTheVocabularySettles(t *testing.T) {
 		}
 		m, err := b.Map(context.Background())
 		if err != nil {
-			return // an item has what another one has
+			return // an item has the value of another one
 		}
 		written, _ := mapping.Graph(m, mapping.Options{})
 		again, _ := mapping.Graph(build(t, written), mapping.Options{})

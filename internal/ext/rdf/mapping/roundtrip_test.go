@@ -158,7 +158,7 @@ func state(t *testing.T, n int) []byte {
 	return data
 }
 
-// Every state of a real vocabulary is kept, also by what is written of it in Turtle.
+// Every state of a real vocabulary is kept, also by its Turtle.
 func TestVocabularyIsKept(t *testing.T) {
 	for n := 2; n <= 7; n++ {
 		graph := readTurtle(t, state(t, n), "http://example.org/voc4cat")
@@ -202,7 +202,7 @@ func TestConceptsAreCalledByTheirPreferredLabels(t *testing.T) {
 	}
 }
 
-// A topic map of which RDF can carry all is the same after it was a graph.
+// A topic map that RDF can carry as a whole is the same after it was a graph.
 func TestTopicMapsAreKept(t *testing.T) {
 	m, err := xtm.Read(t.Context(), bytes.NewReader([]byte(example)), xtm.Options{Base: "http://example.org/map"})
 	require.NoError(t, err)

@@ -130,7 +130,7 @@ func lines(n *follow.Delta) []string {
 	return lines
 }
 
-// Every list of the specification says what the text around it says.
+// Every list of the specification is read as the text around it describes.
 func TestSpecificationsLists(t *testing.T) {
 	const list = "http://example.com/dataset1/list.xml"
 	for _, c := range []struct {
@@ -187,7 +187,7 @@ func TestSpecificationsChangeLists(t *testing.T) {
 	require.Equal(t, "the Change Lists do not reach back to the last round", n.Reason)
 }
 
-// The index has three lists, of which those are read that span the mark or are later.
+// The index has three lists, and those that span the mark or are later are read.
 func TestSpecificationsChangeListIndex(t *testing.T) {
 	feed := "http://example.com/dataset1/capabilitylist.xml"
 	e := newExamples(t, "/dataset1/capabilitylist.xml", "13", "/dataset1/changelist.xml", "20", "/20130102-changelist.xml", "21", "/20130103-changelist.xml", "19")
@@ -210,7 +210,7 @@ func TestSpecificationsResourceListIndex(t *testing.T) {
 	n := e.news("http://example.com/dataset1/resourcelist-index.xml", follow.Mark{})
 	require.Equal(t, []string{"res1 01-02T13 md5 text/html", "res3 01-02T13 md5 application/pdf", "res2 01-02T14 md5 sha-256 application/pdf", "res4 01-02T14 md5 image/png"}, lines(n))
 	require.Equal(t, rsTime(t, "2013-01-03T09:00:00Z"), n.Mark.Updated)
-	// One list leads to the index, as the whole set is what is wanted.
+	// One list leads to the index, as the whole set is needed.
 	e.pages["/dataset1/resourcelist-index.xml"] = strings.Replace(e.pages["/dataset1/resourcelist-index.xml"], `rel="up"`, `rel="none"`, 1)
 	e.pages["/resourcelist1.xml"] = strings.Replace(e.pages["/resourcelist1.xml"], `rel="up"`, `rel="none"`, 1)
 	require.Len(t, recordsOf(e.news("http://example.com/resourcelist1.xml", follow.Mark{})), 4)
@@ -278,13 +278,12 @@ func linkOf(header string) string {
 	return link
 }
 
-// What a Resource Dump and its manifests say, and what is in them (Examples 4, 5, 17 and 18), is
-// had without a Resource List.
+// The contents of a Resource Dump, and its manifests (Examples 4, 5, 17 and 18), are read without a Resource List.
 func TestSpecificationsResourceDump(t *testing.T) {
 	e := newExamples(t, "/dump.xml", "17", "/resourcedump_manifest-part1.xml", "18", "/resourcedump_manifest-part2.xml", "05", "/resourcedump_manifest-part3.xml", "05")
 	e.pages["/dump.xml"] = strings.Replace(e.pages["/dump.xml"], `rel="up"`, `rel="none"`, 1)
 	n := e.news("http://example.com/dump.xml", follow.Mark{})
-	require.Equal(t, []string{"res1 01-03T03 md5", "res2 01-03T04 md5"}, lines(n), "the last of what is said")
+	require.Equal(t, []string{"res1 01-03T03 md5", "res2 01-03T04 md5"}, lines(n), "the last statement")
 	require.Equal(t, rsTime(t, "2013-01-03T09:00:00Z"), n.Mark.Updated)
 	e = newExamples(t, "/dump.xml", "04")
 	_, err := e.try("http://example.com/dump.xml", follow.Mark{})
@@ -317,7 +316,7 @@ func TestSpecificationsChangeDump(t *testing.T) {
 	require.Equal(t, []bool{false, true, false}, []bool{mayHave(&d.items[0], change), mayHave(&d.items[1], change), mayHave(&d.items[2], change)})
 }
 
-// A Sitemap that is packed, and says nothing of it, is one as well; a bomb is not.
+// A Sitemap that is packed without a header for it is read as well; a bomb is refused.
 func TestPackedSitemap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	e := newExamples(t, "/list.xml.gz", gzipped(t, rsExample(t, "01")), "/bomb.xml.gz", gzipped(t, rsExample(t, "01")+strings.Repeat(" ", 200<<20)), "/half.xml.gz", gzipped(t, rsExample(t, "01"))[:100])

@@ -5,5 +5,5 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// What looks bring goes through files in all tests, but where there is very little of it.
+// The results of reads go through files in all tests, except very small ones.
 func init() { follow.ScratchMemory = 2 << 10 }

@@ -85,9 +85,8 @@ func (p *process) lists() (lists []resources.ChangeList, c *resources.Changes) {
 	return lists, c
 }
 
-// Whatever is published and cut when: the lists have every entry behind their beginning
-// once, in order, and what one is up to the next one is from. Once there are changes, the one
-// that is open is never empty.
+// Whatever is published and cut when: the lists have every entry after their beginning once, in order, and each
+// begins at the end of the one before. Once there are changes, the one that is open is never empty.
 func TestChangeListsAreARowWithoutGaps(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -183,7 +182,7 @@ func TestChangeListsAreDroppedFromTheOldestOn(t *testing.T) {
 	})
 }
 
-// What is pruned while nobody cut the log into lists is in none of them.
+// Entries that are pruned before they are cut into lists are in none of them.
 func TestChangeListsBeginBehindWhatIsPruned(t *testing.T) {
 	p, c := publishing(t)
 	for i := range 20 {

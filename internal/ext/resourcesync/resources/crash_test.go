@@ -174,7 +174,7 @@ func checkSet(t *testing.T, folder *resources.Folder, set *resources.Set) {
 	require.Equal(t, listed, packed)
 }
 
-// Wherever the program is killed while it makes files: what is offered after that is whole.
+// If the program is killed at any point while it makes files, the files offered after that are whole.
 func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	dir := t.TempDir()
@@ -213,7 +213,7 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 				require.EqualValues(t, list.Last-list.First+1, countItems(t, folder, part.ManifestFile()))
 				parts++
 			}
-			// What was left is cleared away, and all goes on.
+			// The remains were cleared away, and all goes on.
 			set, err := folder.Build(t.Context(), site, v)
 			require.NoError(t, err)
 			checkSet(t, folder, set)
@@ -271,7 +271,7 @@ func gunzip(t *testing.T, b []byte) []byte {
 	return plain
 }
 
-// What a process that was killed in the end of a build, after its set was complete, has left goes with the next build,
+// A process was killed at the end of a build, after its set was complete. Its remains go with the next build,
 // although that has nothing to make.
 func TestWhatAKillAfterTheSetHasLeftGoes(t *testing.T) {
 	t.Parallel()
@@ -327,8 +327,8 @@ func TestWhatAKillAfterTheSetHasLeftGoes(t *testing.T) {
 	}
 }
 
-// What is begun and not ended goes by itself once nobody can be at it any more, also where nothing changes that would
-// have a set made.
+// A build that is begun and not ended goes by itself once no process can be at it any more, also if nothing changes
+// that would have a set made.
 func TestWhatIsHalfMadeGoesWhenItIsOld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -348,7 +348,7 @@ func TestWhatIsHalfMadeGoesWhenItIsOld(t *testing.T) {
 		require.NoError(t, folder.Sweep(t.Context(), func() ([]uuid.UUID, error) { return []uuid.UUID{c.Epoch}, nil }))
 	}
 	sweep()
-	require.DirExists(t, begun, "somebody may be at it")
+	require.DirExists(t, begun, "a process may be at it")
 	for _, name := range []string{begun, group} {
 		all, err := filepath.Glob(filepath.Join(name, "*"))
 		require.NoError(t, err)

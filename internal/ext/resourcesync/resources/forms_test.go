@@ -23,7 +23,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// saying returns a topic with so many occurrences, the last of which is given.
+// saying returns a topic with n occurrences, the last of them given.
 func saying(si fragment.Ref, occurrences int, last string) *fragment.Topic {
 	t := named(si, "hub")
 	for i := range occurrences {
@@ -57,8 +57,8 @@ func (p *process) formOf(v *store.View, e *store.Entry) *resources.RecordForm {
 	return recorded
 }
 
-// patched returns the last entry of a topic, and what lists say of its record form, after checking that its patches are
-// what they are said to be and lead from the record before to its own.
+// patched returns the last entry of a topic, and the metadata of its record form in lists. It checks that its patches
+// have their stated metadata, and lead from the record before to its own.
 func (p *process) patched(si fragment.Ref) (last *store.Entry, recorded *resources.RecordForm) {
 	t := p.t
 	t.Helper()
@@ -100,7 +100,7 @@ func (p *process) patches(si fragment.Ref) []rendered.Digest {
 	return recorded.Patches
 }
 
-// noted returns of which entries it is noted what lists say.
+// noted returns the entries with noted metadata.
 func (p *process) noted() (all []uint64) {
 	p.t.Helper()
 	p.view(func(v *store.View, _ *resources.Site) {
@@ -120,7 +120,7 @@ func publishing(t testing.TB, topics ...*fragment.Topic) (*process, *store.Colle
 	return p, p.create(store.Settings{DocumentSize: 1}, append(topics, named(ref(1), "first"), named(ref(2), "first"), named(tmdm.PSIDefaultNameType, "name"))...)
 }
 
-// offered is publishing, of which lists are published.
+// offered is a publishing with lists.
 func offered(t *testing.T) *process {
 	t.Helper()
 	p, c := publishing(t, saying(ref(10), 100, "first"))
@@ -147,7 +147,7 @@ func TestPatches(t *testing.T) {
 	p.say(saying(ref(10), 90, strings.Repeat("large ", rendered.MaxSmall)))
 	require.Empty(t, p.patches(ref(10)), "it is large")
 	p.say(saying(ref(10), 90, "seventh"))
-	require.Empty(t, p.patches(ref(10)), "what was before is large")
+	require.Empty(t, p.patches(ref(10)), "the version before is large")
 
 	// One form may be long enough while the other is not.
 	var about *resources.RecordForm
@@ -170,8 +170,8 @@ func TestPatches(t *testing.T) {
 	require.Empty(t, p.patches(ref(10)))
 }
 
-// What lists say of record forms is noted of the entries that lists have, and of no others. It is the same where it is
-// not noted, or cannot be read.
+// The metadata of record forms are noted of the entries that lists have, and of no others. They are the same if they
+// are not noted, or cannot be read.
 func TestRecordFormsAreNotedForLists(t *testing.T) {
 	p, c := publishing(t, saying(ref(10), 100, "first"))
 	p.say(saying(ref(10), 100, "second"))
@@ -194,7 +194,7 @@ func TestRecordFormsAreNotedForLists(t *testing.T) {
 		})
 		return all
 	}
-	require.Empty(t, p.noted(), "nobody notes but Note")
+	require.Empty(t, p.noted(), "only Note writes notes")
 	unnoted := forms()
 	require.NotEmpty(t, p.patches(ref(10)))
 	require.Len(t, p.noted(), 4*601+1)
@@ -221,7 +221,7 @@ func TestRecordFormsAreNotedForLists(t *testing.T) {
 	})
 }
 
-// A consumer that has fallen behind what is kept starts afresh, at the beginning of what there is.
+// A consumer that has fallen behind the kept history starts afresh, at its beginning.
 func TestNotesStartAfreshBehindWhatIsPruned(t *testing.T) {
 	p := offered(t)
 	for i := range 20 {
@@ -241,7 +241,7 @@ func TestNotesStartAfreshBehindWhatIsPruned(t *testing.T) {
 	})
 }
 
-// stopping is a store of which a process is killed at a commit of an extension.
+// stopping is a store whose process is killed at a commit of an extension.
 type stopping struct {
 	*store.DB
 	before, after int // it is killed before, or after so many commits
@@ -260,8 +260,8 @@ func (s *stopping) Extend(ctx context.Context, name string, f func(*store.View) 
 	return err
 }
 
-// A process that is killed between a commit and what is noted of it, or at any commit of notes, loses nothing: the next
-// one goes on where it was.
+// A process that is killed between a commit and its notes, or at any commit of notes, loses nothing: the next one
+// goes on where it was.
 func TestAKillBetweenACommitAndItsNotesLosesNothing(t *testing.T) {
 	engine := memory.New()
 	p := newProcess(t, engine)
@@ -304,7 +304,7 @@ func TestTwoProcessesNoteTheSame(t *testing.T) {
 	}
 }
 
-// A patch is gone with the fragment that it leads from; what is published after that has none.
+// A patch is gone with the fragment that it leads from; entries published after that have none.
 func TestPatchesOfPrunedHistory(t *testing.T) {
 	p := offered(t)
 	p.say(saying(ref(10), 100, "second"))
@@ -320,7 +320,7 @@ func TestPatchesOfPrunedHistory(t *testing.T) {
 	p.prune(1)
 	p.view(func(v *store.View, _ *resources.Site) { require.GreaterOrEqual(t, v.Horizon, e.Seq) })
 	p.say(saying(ref(10), 100, "third"))
-	require.Empty(t, p.patches(ref(10)), "what was before is pruned")
+	require.Empty(t, p.patches(ref(10)), "the version before is pruned")
 	p.say(saying(ref(10), 100, "fourth"))
 	require.NotEmpty(t, p.patches(ref(10)))
 }
@@ -359,8 +359,8 @@ func (p *process) rowsByTable() map[byte]map[string]string {
 	return all
 }
 
-// A commit writes rows of the records and what follows from them, of the log, and what was before: nothing that belongs
-// to a consumer. Here something is derived from the collection, and its changes are listed.
+// A commit writes rows of the records and their indexes, of the log, and of the earlier versions: no row of a
+// consumer. Here something is derived from the collection, and its changes are listed.
 func TestACommitWritesNothingOfConsumers(t *testing.T) {
 	p, c := publishing(t, saying(ref(10), 100, "first"))
 	p.cut(c.Head, c.Updated, resources.Cut{})

@@ -85,8 +85,8 @@ func (p *process) publish(round int) {
 	require.NoError(p.t, err)
 }
 
-// What one process has made, the others have at once. Two that make the same at the same time do no harm, and nobody
-// takes away what another is making.
+// A set that one process has made is there for the others at once. Two that make the same at the same time do no
+// harm, and none removes a set that another is making.
 func TestProcessesShareWhatIsMade(t *testing.T) {
 	t.Parallel()
 	engines := map[string]func(t *testing.T) (one, other kv.Engine){
@@ -182,7 +182,8 @@ func TestOfTwoSetsMadeAtTheSameTimeOneStays(t *testing.T) {
 	}
 }
 
-// A set that nobody can read any more is not offered for ever: whoever finds its files gone looks again.
+// A set that cannot be read any more is not offered for ever: a process that finds its files gone reads the rows
+// again.
 func TestWhatAnotherProcessHasRemovedIsGone(t *testing.T) {
 	t.Parallel()
 	engine := memory.New()

@@ -81,8 +81,8 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 	return topic
 }
 
-// Whatever is loaded and changed, and in whatever steps, the index has the entries of the topics that there are, and
-// what is found by it is what all topics together have, in the order of how well it fits.
+// After any loads and changes, in any steps, the index has the entries of the existing topics. A search finds by it
+// the same as by all topics together, best matches first.
 func TestTheIndexFollowsTheRecords(t *testing.T) {
 	scratch := filepath.Join(t.TempDir(), "x")
 	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
@@ -327,8 +327,8 @@ func (r countedReader) Get(key []byte) ([]byte, error) {
 }
 
 // The record of a topic is read once for a page of results, however many of its words or identifiers begin as the query
-// does; twice where an identifier is what it is found by, which is looked up as it stands and in normal form. Once more
-// is read whether there are labels that are resources.
+// does; twice if an identifier matches, which is looked up as it stands and in normal form. One more read finds if
+// there are labels that are resources.
 func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	engine := &counted{Engine: memory.New()}
 	db := indexed(engine)
@@ -359,7 +359,8 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	}
 }
 
-// A search by words in an index that was left behind finds nothing, and says why. Identifiers need no index.
+// A search by words in an index that was left behind finds nothing, and returns the reason. Identifiers need no
+// index.
 func TestAnIndexThatWasLeftBehindFindsNothing(t *testing.T) {
 	db := indexed(memory.New())
 	id := keys.Source{Number: 3, Generation: 4}

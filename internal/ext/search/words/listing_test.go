@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// listOf returns what is listed in a language, each heading before its topics, by their names.
+// listOf returns the list of a language, each heading before its topics, by their names.
 func listOf(t require.TestingT, s records.State, tag string) (all []string) {
 	letters, err := Letters(s, tag)
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ func viewing(t testing.TB, db *txn.DB, f func(s records.State)) {
 	}))
 }
 
-// What is missing in the index is replaced by what is like it, and found.
+// A word that the index lacks is replaced by similar words of the index, and found.
 func TestNear(t *testing.T) {
 	var topics []*fragment.Topic
 	for i, name := range []string{"Catalysis", "Photocatalysis", "Oslo", "Osló fjord", "Malmö", "Iron", "Irony", "Heterogeneous catalyst", "Temperature", "a b", "東京"} {
@@ -59,7 +59,7 @@ func TestNear(t *testing.T) {
 	})
 }
 
-// What is like a word is found whatever the others are: all words within the distance, and no others.
+// Similar words are found whatever the others are: all words within the distance, and no others.
 func TestNearWordsAreThoseWithinTheDistance(t *testing.T) {
 	testenv.Check(t, 30, 1000, func(t *rapid.T) {
 		letters := rapid.StringOfN(rapid.SampledFrom([]rune("abcé")), 3, 9, -1)
@@ -108,7 +108,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What is found is counted by type and by language, each as if the other filter alone were set.
+// Results are counted by type and by language, each as if the other filter alone were set.
 func TestCount(t *testing.T) {
 	topics := []*fragment.Topic{
 		concept("http://x/1", "prefLabel=Iron@en", "prefLabel=Iron@de"),

@@ -115,7 +115,7 @@ func TestEntries(t *testing.T) {
 	assert.Equal(t, []string{"2byen", "6dog", "5i", "0kommune", "6licence", "5norge", "0oslo"}, got)
 }
 
-// What is found comes in this order.
+// The results come in this order.
 func TestRanking(t *testing.T) {
 	variant := named("Q", "other")
 	variant.Names[0].Variants = []fragment.Variant{{Value: "Oslo", Datatype: tmdm.XSDString}}
@@ -176,7 +176,7 @@ func concept(si string, statements ...string) *fragment.Topic {
 	return t
 }
 
-// What fits is a label of some kind, a notation, a definition or a note. They come in this order.
+// A match is in a label of some kind, a notation, a definition or a note. They come in this order.
 func TestWhatFits(t *testing.T) {
 	q := Parse("iron")
 	var last *Match
@@ -252,7 +252,7 @@ func TestLastPart(t *testing.T) {
 	}
 }
 
-// However much is said of a topic, its entries are few, and what is made of it is bounded.
+// However many statements a topic has, its entries are few, and their size is bounded.
 func TestHostileTopics(t *testing.T) {
 	long := named(strings.Repeat("a", 1<<20), strings.Repeat("漢字", 1<<18), strings.Repeat("\u0301", 1<<20), strings.Repeat("ﷺ ", 1<<18), "found")
 	for i := range 10_000 {
