@@ -50,6 +50,9 @@ token must be one for writing at both servers. A file that the first server foll
 			if kept.Warning != "" && !r.json {
 				fmt.Fprintln(os.Stderr, "warning: "+kept.Warning)
 			}
+			if !kept.Kept {
+				return r.print(kept, args[0]+": what had arrived at "+r.address+" is removed")
+			}
 			return r.print(kept, args[0]+": stays at "+r.address+", and is written there")
 		}
 		target, err := other(to)

@@ -160,12 +160,16 @@ func send(ctx context.Context, from, to *end, move uuid.UUID) error {
 }
 
 // CancelMove ends a move: the source is written again, and the target has nothing of it. reach returns a client for it.
+// If the first server is the target, it only forgets what has arrived: the source still has it.
 func CancelMove(ctx context.Context, source *Client, reach func(address string) (*Client, error),
 	name string) (*Moved, error) {
 	from, moved := &end{Client: source, name: name}, &Moved{Collection: name, Kept: true}
 	switch err := from.look(ctx); {
 	case err != nil:
 		return nil, err
+	case from.Epoch == nil && from.Move != nil:
+		moved.Kept = false
+		return moved, from.step(ctx, "drop", ofMove(*from.Move))
 	case from.Moved != nil && from.Epoch == nil:
 		return nil, conflict("%s was moved from %s to another server already: move it back from there", name, from.addr)
 	case from.Epoch == nil:

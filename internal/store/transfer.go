@@ -211,6 +211,12 @@ func (d *Departure) Files(f func(name string, file files.File) error) error {
 	return nil
 }
 
+// Arrivals returns the collections that have arrived, and were not admitted.
+func (db *DB) Arrivals(ctx context.Context) (all []Arrival, err error) {
+	err = db.rows.View(ctx, func(t *txn.Tx) error { all, err = collections.Arrivals(t); return err })
+	return all, err
+}
+
 // Standing is what a store has of a collection that moves. A nil epoch is that of no collection.
 type Standing struct {
 	Store   uuid.UUID  `json:"store"`

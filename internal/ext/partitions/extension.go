@@ -45,10 +45,8 @@ func Extension() extension.Extension {
 	}
 }
 
-// movesFor is the time after which a move is reported as one that was interrupted.
-const movesFor = 10 * time.Minute
-
-// unfinished returns the moves under way. They depend on the node, as a collection may be moved again while it moves.
+// unfinished returns the moves under way, from here and to here. They depend on the node, as a collection may be moved
+// again while it moves. Whether a command still completes them is not known here.
 func unfinished(ctx context.Context, db *store.DB) (all []store.Dependent, err error) {
 	listing, err := db.Listing(ctx)
 	if err != nil {
@@ -58,16 +56,25 @@ func unfinished(ctx context.Context, db *store.DB) (all []store.Dependent, err e
 		if c.Leaving == nil {
 			continue
 		}
-		since := "since " + c.Leaving.At.Format(time.RFC3339)
-		d := store.Dependent{Name: "move of " + c.Name + " to " + c.Leaving.To, State: "under way " + since}
-		if time.Since(c.Leaving.At) > movesFor {
-			move := fmt.Sprintf(`"tmshare-server collections move %s`, c.Name)
-			d.Wrong = "not complete, and the collection is not written " + since
-			d.Advice = fmt.Sprintf(`%s --to %s" completes it, %s --cancel" ends it`, move, c.Leaving.To, move)
-		}
-		all = append(all, d)
+		move := fmt.Sprintf(`"tmshare-server collections move %s`, c.Name)
+		all = append(all, store.Dependent{
+			Name: "move of " + c.Name + " to " + c.Leaving.To, State: "under way",
+			Wrong: "not complete, and the collection is not written since " + c.Leaving.At.Format(time.RFC3339),
+			Advice: fmt.Sprintf(`if the command runs no more, %s --to %s" completes it, %s --cancel" ends it`, move,
+				c.Leaving.To, move),
+		})
 	}
-	return all, nil
+	arrived, err := db.Arrivals(ctx)
+	for i := range arrived {
+		name := arrived[i].Collection.Name
+		all = append(all, store.Dependent{
+			Name: "move of " + name + " to this server", State: "arrived",
+			Wrong: "not complete: its rows are here, and nobody sees them",
+			Advice: fmt.Sprintf(`if the command runs no more, run it again, or remove the rows with "tmshare-server `+
+				`collections move %s --cancel" here: the other server still has the collection`, name),
+		})
+	}
+	return all, err
 }
 
 // Serve returns the part of a server in front of partitions, which have names and URLs; which may be none. Without

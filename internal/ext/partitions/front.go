@@ -82,10 +82,14 @@ func (is place) disputed(name string) error {
 	if !is.here {
 		servers = "the partitions " + is.at.name + " and " + is.other.name
 	}
-	p := web.Problemf(http.StatusServiceUnavailable,
-		"%s both have a collection %s: one may be an earlier state of it, from a backup. It is not read or written here "+
-			"until one of them is deleted or renamed at its own server", servers, name)
-	p.RetryAfter = time.Minute
+	return later(time.Minute, "%s both have a collection %s: one may be an earlier state of it, from a backup. It is not "+
+		"read or written here until one of them is deleted or renamed at its own server", servers, name)
+}
+
+// later returns the error for what may be asked for again after a time.
+func later(after time.Duration, format string, args ...any) error {
+	p := web.Problemf(http.StatusServiceUnavailable, format, args...)
+	p.RetryAfter = after
 	return p
 }
 
@@ -115,6 +119,8 @@ func (f *front) entries() (all []feeds.Entry, state string, err error) {
 			}
 			if is.disputed(name) != nil {
 				some[i].Condition = "at two servers"
+				some[i].Summary = "at two servers: it is not read or written until one of them deletes or renames it"
+				some[i].SummaryLanguage = "en"
 			}
 			all = append(all, some[i])
 		}
@@ -172,43 +178,55 @@ func (f *front) elsewhere(r *http.Request) web.Handler {
 	return f.unknown(r, name)
 }
 
-// unknown asks all partitions for a collection that none of them lists: it is new, or its readers need a token.
+// unknown asks all partitions for a collection that none of them lists: it is new, or its readers need a token. One
+// that was moved to a server without it may come back: it is neither made anew, nor said to be deleted.
 func (f *front) unknown(r *http.Request, name string) web.Handler {
 	ctx, cancel := context.WithTimeout(r.Context(), askingTakes)
 	defer cancel()
-	answers := make([]error, len(f.partitions))
+	answers := make([]int, len(f.partitions))
 	var all sync.WaitGroup
 	for i, p := range f.partitions {
-		if answers[i] = p.unreachable(); p.stands() {
-			continue
-		}
 		all.Go(func() { answers[i] = p.asked(ctx, r.Header, name) })
 	}
 	all.Wait()
-	var away web.Handler
-	for i, err := range answers {
-		switch {
-		case err == nil:
-			return f.pass(f.partitions[i], name)
-		case !errors.Is(err, errNotThere) && away == nil:
-			away = func(http.ResponseWriter, *http.Request) error {
-				return f.away(f.partitions[i], "it may have this collection")
+	var away, deleted, moved web.Handler
+	for i, p := range f.partitions {
+		switch status := answers[i]; {
+		case status == 0 || status >= 500:
+			away = func(http.ResponseWriter, *http.Request) error { return f.away(p, "it may have this collection") }
+		case status == http.StatusGone:
+			deleted = f.pass(p, name)
+		case status == http.StatusMisdirectedRequest:
+			moved = func(http.ResponseWriter, *http.Request) error {
+				return later(time.Minute, "%s was moved from the partition %s to a server that has it no more, or is not known "+
+					"here: restore that server, or free the name at the partition (\"collections forget\")", name, p.name)
 			}
+		case status != http.StatusNotFound:
+			return f.pass(p, name)
 		}
 	}
-	return away
+	_, err := f.Store.Latest(ctx, name)
+	if _, former := errors.AsType[*store.FormerError](err); former && away == nil { // this server knows it
+		return nil
+	}
+	for _, answer := range []web.Handler{away, deleted, moved} {
+		if answer != nil {
+			return answer
+		}
+	}
+	return nil
 }
 
 const askingTakes = 5 * time.Second
 
 var errNotThere = errors.New("there is no such collection")
 
-// asked asks the partition for a collection, as a client with the tokens in a header. The error is errNotThere if it
-// has none of this name.
-func (p *partition) asked(ctx context.Context, tokens http.Header, name string) error {
+// asked asks the partition for a collection, as a client with the tokens in a header. It returns the status of the
+// answer; 0: there is none.
+func (p *partition) asked(ctx context.Context, tokens http.Header, name string) int {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, p.overview()+"/"+name, nil)
-	if err != nil {
-		return err
+	if err != nil || p.stands() {
+		return 0
 	}
 	for _, name := range []string{"Authorization", "Cookie"} {
 		r.Header[name] = tokens[name]
@@ -217,13 +235,10 @@ func (p *partition) asked(ctx context.Context, tokens http.Header, name string) 
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	a, err := client.Do(r)
 	if err != nil {
-		return err
+		return 0
 	}
 	a.Body.Close()
-	if a.StatusCode == http.StatusNotFound || a.StatusCode == http.StatusMisdirectedRequest {
-		return errNotThere
-	}
-	return nil
+	return a.StatusCode
 }
 
 // pass returns a handler that passes a request on to the partition with a collection, and its answer back as it is. If
@@ -248,10 +263,11 @@ func (f *front) pass(p *partition, name string) web.Handler {
 				r.Out.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
 			},
 			ModifyResponse: func(a *http.Response) error {
-				if reads && a.StatusCode == http.StatusNotFound && errors.Is(p.asked(r.Context(), r.Header, name), errNotThere) {
-					return errNotThere
+				status := a.StatusCode
+				if reads && status == http.StatusNotFound {
+					status = p.asked(r.Context(), r.Header, name)
 				}
-				if a.StatusCode == http.StatusMisdirectedRequest {
+				if status == http.StatusMisdirectedRequest || reads && status == http.StatusNotFound {
 					return errNotThere
 				}
 				for name := range a.Header {
@@ -280,9 +296,7 @@ func (f *front) pass(p *partition, name string) web.Handler {
 // body is gone.
 func (f *front) anew(w http.ResponseWriter, r *http.Request, name string, reads bool) error {
 	if !reads {
-		p := web.Problemf(http.StatusServiceUnavailable, "%s was moved to another server a moment ago: send it again", name)
-		p.RetryAfter = time.Second
-		return p
+		return later(time.Second, "%s was moved to another server a moment ago: send it again", name)
 	}
 	if now := f.unknown(r, name); now != nil {
 		return now(w, r)
@@ -292,9 +306,6 @@ func (f *front) anew(w http.ResponseWriter, r *http.Request, name string, reads 
 
 // away is the answer while a partition is away.
 func (f *front) away(p *partition, what string) error {
-	problem := web.Problemf(http.StatusServiceUnavailable,
-		"the server of the partition %s does not answer, and %s; other collections are not affected: try again later", p.name,
-		what)
-	problem.RetryAfter = pauseWhenAway
-	return problem
+	return later(pauseWhenAway, "the server of the partition %s does not answer, and %s; other collections are not "+
+		"affected: try again later", p.name, what)
 }

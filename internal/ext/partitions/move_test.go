@@ -464,28 +464,33 @@ func TestAMoveIsInterrupted(t *testing.T) {
 func TestAnUnfinishedMoveIsReported(t *testing.T) {
 	p := newPair(t)
 	p.published()
-	reported := func() []store.Dependent {
-		all, err := partitions.Extension().Dependents(t.Context(), p.ends[0].Store.(*store.DB))
+	reported := func(i int) []store.Dependent {
+		all, err := partitions.Extension().Dependents(t.Context(), p.ends[i].Store.(*store.DB))
 		require.NoError(t, err)
 		return all
 	}
-	assert.Empty(t, reported())
+	assert.Empty(t, reported(0))
 	p.ends[1].interrupt("PUT", "/move/rows", false)
 	require.Error(t, p.move(0, 1))
-	require.Len(t, reported(), 1)
-	assert.Empty(t, reported()[0].Wrong)
+	require.Len(t, reported(0), 1)
+	assert.Contains(t, reported(0)[0].Wrong, "not complete")
+	assert.Contains(t, reported(0)[0].Advice, "collections move m --to "+p.ends[1].address)
 	require.NoError(t, p.cancel())
-	assert.Empty(t, reported())
-
-	p.ends[0].options.Now = func() time.Time { return time.Now().Add(-time.Hour) }
-	p.ends[0].again()
-	require.Error(t, p.move(0, 1))
-	require.Len(t, reported(), 1)
-	assert.Contains(t, reported()[0].Wrong, "not complete")
-	assert.Contains(t, reported()[0].Advice, "collections move m --to "+p.ends[1].address)
+	assert.Empty(t, reported(0))
 	p.ends[1].breakWith(nil)
-	require.NoError(t, p.move(0, 1))
-	assert.Empty(t, reported())
+
+	p.ends[0].interrupt("POST", "left", false)
+	require.Error(t, p.move(0, 1))
+	require.Len(t, reported(1), 1)
+	assert.Contains(t, reported(1)[0].Advice, "collections move m --cancel")
+	_, err := admin.CancelMove(t.Context(), p.client(1), nil, "m")
+	require.NoError(t, err)
+	assert.Empty(t, reported(1))
+	assert.Empty(t, leftRows(t, p.ends[1]))
+	p.ends[0].breakWith(nil)
+	require.NoError(t, p.move(0, 1), "its rows are sent again")
+	assert.Empty(t, reported(0))
+	assert.Empty(t, reported(1))
 	require.ErrorContains(t, p.cancel(), "was moved from")
 }
 

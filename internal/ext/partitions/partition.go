@@ -185,11 +185,12 @@ func (p *partition) unreachable() error {
 	return p.away
 }
 
-// stands reports whether the server of the partition takes no connections, or does not answer. One that answers with an
-// error may still have what is asked for.
+// stands reports whether nothing is passed on to the server of the partition: it does not answer, or is another one, as
+// its overview is none, or has another base URL. One that answers with an error may still have what is asked for.
 func (p *partition) stands() bool {
-	failed, is := errors.AsType[*fetch.Error](p.unreachable())
-	return is && failed.Status == 0
+	err := p.unreachable()
+	failed, is := errors.AsType[*fetch.Error](err)
+	return err != nil && (!is || failed.Status == 0 || !failed.Transient())
 }
 
 // has returns what is known of a name at the partition, and whether it is listed at all.

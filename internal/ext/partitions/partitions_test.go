@@ -42,6 +42,7 @@ type place struct {
 	socket *httptest.Server
 	away   atomic.Bool
 	hangs  atomic.Pointer[chan struct{}] // requests wait until it is closed
+	other  atomic.Pointer[http.Handler]  // answers in its place
 }
 
 const reader = "a-reader-of-the-hidden-map"
@@ -70,6 +71,10 @@ func newSite(t *testing.T) *site {
 			}
 			if p.away.Load() {
 				panic(http.ErrAbortHandler)
+			}
+			if other := p.other.Load(); other != nil {
+				(*other).ServeHTTP(w, r)
+				return
 			}
 			inner.ServeHTTP(w, r)
 		}))
@@ -278,6 +283,84 @@ func TestAPartitionHasTheSameBaseURL(t *testing.T) {
 		_, err := partitions.Serve(front.Server, map[string]string{"p": wrong})
 		assert.Error(t, err, wrong)
 	}
+}
+
+// Another server answers at the address of a partition: nothing is passed on to it. It would take changes that are lost
+// then, and followers would take its answers for those of the partition.
+func TestAnotherServerAnswersForAPartition(t *testing.T) {
+	s := newSite(t)
+	s.places["b"].Publish("m", served.Small())
+	s.shows(map[string]string{"m": ""})
+	before := s.get("/topicmaps/m/fragments").Bytes
+	another := served.Start(t, func(c *server.Config) { c.Tokens = []string{served.Token} })
+	another.Publish("m", served.Small("Oslo", "Another Oslo"))
+	change := string(served.Small("Oslo", "Christiania"))
+	answers := func(status int, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		})
+	}
+	for name, other := range map[string]http.Handler{
+		"pages":       answers(http.StatusOK, "<!doctype html><title>Welcome</title>"),
+		"none":        answers(http.StatusNotFound, "none"),
+		"no overview": answers(http.StatusNoContent, ""), "another base URL": another.Server,
+	} {
+		s.places["b"].other.Store(&other)
+		s.leave("b", false)
+		s.shows(map[string]string{"m": "not reachable"})
+		for range 2 {
+			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+				for _, path := range []string{"/topicmaps/m", "/topicmaps/unknown"} {
+					a := s.do(method, path, change, append(writer, "Content-Type", served.XTM1Type)...)
+					assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, "%s: %s %s", name, method, path)
+				}
+			}
+			s.start()
+			s.shows(map[string]string{"m": "not reachable"})
+		}
+		s.places["b"].other.Store(nil)
+		s.leave("b", false)
+		s.shows(map[string]string{"m": ""})
+		assert.Equal(t, before, s.get("/topicmaps/m/fragments").Bytes)
+	}
+}
+
+// A name that one partition has had is answered by the one that has it now. If a collection was moved, and the server
+// that got it has it no more, followers are not told that it was deleted, and no other one gets its name.
+func TestAFormerNameAtAPartition(t *testing.T) {
+	s := newSite(t)
+	at := func(name, method, path string) {
+		a := s.places[name].Do(method, "http://"+s.places[name].Address+"/topicmaps/"+path, nil, writer...)
+		require.Less(t, a.StatusCode, 300, "%s", a.Bytes)
+	}
+	get := func(path string) int { return s.get("/topicmaps/"+path, "Authorization", "Bearer "+reader).StatusCode }
+	s.places["a"].Publish("hidden", served.Small())
+	at("a", http.MethodDelete, "hidden")
+	testenv.Eventually(t, func() bool { return get("hidden") == http.StatusGone })
+	s.places["b"].Publish("hidden", served.Small())
+	assert.Equal(t, http.StatusOK, get("hidden"), "the one with the collection answers")
+
+	s.places["a"].Publish("m", served.Small())
+	s.shows(map[string]string{"m": ""})
+	var ends [2]*admin.Client
+	for i, name := range []string{"a", "b"} {
+		var err error
+		ends[i], err = admin.New(s.places[name].socket.URL, served.Token)
+		require.NoError(t, err)
+	}
+	_, err := admin.Move(t.Context(), ends[0], ends[1], "m")
+	require.NoError(t, err)
+	at("b", http.MethodDelete, "m")
+	testenv.Eventually(t, func() bool { return get("m") == http.StatusGone })
+	at("b", http.MethodDelete, "m/former")
+	testenv.Eventually(t, func() bool { return get("m") == http.StatusServiceUnavailable })
+	a := s.do(http.MethodPut, "/topicmaps/m", "{}", append(writer, "Content-Type", "application/json")...)
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	assert.Contains(t, string(a.Bytes), "was moved from the partition a")
+	at("a", http.MethodDelete, "m/former")
+	assert.Equal(t, http.StatusNotFound, get("m"))
 }
 
 // follower is a client with a store.

@@ -66,20 +66,29 @@ func (a *Arrival) Admit(t *txn.Tx) error {
 	return err
 }
 
-// WithArriving returns all collections, and those that arrive.
-func WithArriving(t *txn.Tx) ([]Collection, error) {
-	all, err := All(t)
+// Arrivals returns all arrivals.
+func Arrivals(t *txn.Tx) (all []Arrival, err error) {
 	for r, failed := range t.Scan(keys.Meta(arriving), nil) {
 		var a Arrival
 		if failed == nil {
 			failed = txn.Decode(r, &a)
 		}
 		if failed != nil {
-			return all, errors.Join(err, failed)
+			return all, failed
 		}
-		all = append(all, a.Collection)
+		all = append(all, a)
 	}
-	return all, err
+	return all, nil
+}
+
+// WithArriving returns all collections, and those that arrive.
+func WithArriving(t *txn.Tx) ([]Collection, error) {
+	all, err := All(t)
+	arrivals, failed := Arrivals(t)
+	for i := range arrivals {
+		all = append(all, arrivals[i].Collection)
+	}
+	return all, errors.Join(err, failed)
 }
 
 // FormerNames returns the fates of the former names of a collection.
