@@ -60,4 +60,12 @@ func TestListingsKnowWhatDiffers(t *testing.T) {
 	_, err = db.ChangeSettings(t.Context(), "c", func(s *Settings) error { s.Title = "C"; return nil })
 	require.NoError(t, err)
 	assert.Same(t, before, listing(), "it says the same")
+	require.NoError(t, db.DeleteCollection(t.Context(), "b", ""))
+	create("b")
+	differ(false, "b")
+	require.NoError(t, db.DeleteCollection(t.Context(), "c", ""))
+	create("a0")
+	_, err = db.ChangeSettings(t.Context(), "d", func(s *Settings) error { s.Title = "D"; return nil })
+	require.NoError(t, err)
+	differ(false, "a0", "c", "d")
 }

@@ -94,8 +94,8 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	}
 	err = db.View(ctx, func(t *txn.Tx) error {
 		spaces := db.Engine.Changed(l.version, t.Version())
-		if l.last == nil || spaces[keys.Names] {
-			spaces = nil // any row may have changed
+		if l.last == nil {
+			spaces = nil // no list is known
 		}
 		own, err := l.own.read(t, keys.TableCollection, spaces, collections.Decode)
 		if err != nil {
@@ -127,12 +127,7 @@ type tableRows[T any] struct {
 // read reads the table again, or its rows in some keyspaces, and reports whether it is another than it was.
 func (l *tableRows[T]) read(t *txn.Tx, table byte, spaces map[uint32]bool,
 	decode func(*records.Named) (*T, error)) (changed bool, err error) {
-	var list []records.Named
-	if spaces != nil {
-		list, err = records.ListAgain(t, table, l.rows, func(number uint32) bool { return spaces[number] })
-	} else {
-		list, err = records.List(t, table)
-	}
+	list, err := records.ListAgain(t, table, l.rows, spaces)
 	if err != nil {
 		return false, err
 	}

@@ -56,28 +56,36 @@ func corrupt(name string, key []byte, err error) error {
 }
 
 // List returns all names in a table, sorted. The error has a line for each unreadable one.
-func List(t *txn.Tx, table byte) (all []Named, err error) {
-	for r, failed := range t.Scan(keys.Once(table), nil) {
-		if failed != nil {
-			return nil, failed
-		}
-		found, failed := named(table, string(keys.Rest(r.Key)), r.Value)
-		if failed == nil {
-			all = append(all, found)
-		}
-		err = errors.Join(err, failed)
-	}
-	all, failed := ListAgain(t, table, all, func(uint32) bool { return true })
-	return all, errors.Join(err, failed)
-}
+func List(t *txn.Tx, table byte) ([]Named, error) { return ListAgain(t, table, nil, nil) }
 
-// ListAgain is List where no name has changed since another list, and rows only of some numbers.
-func ListAgain(t *txn.Tx, table byte, before []Named, changed func(number uint32) bool) (all []Named, err error) {
-	all = make([]Named, 0, len(before))
-	for some := range slices.Chunk(before, txn.AtOnce) {
+// ListAgain is List if rows have changed in some keyspaces alone since another list; nil: in any.
+func ListAgain(t *txn.Tx, table byte, before []Named, spaces map[uint32]bool) (all []Named, err error) {
+	names := before
+	if spaces == nil || spaces[keys.Names] {
+		names = nil
+		for r, failed := range t.Scan(keys.Once(table), nil) {
+			if failed != nil {
+				return nil, failed
+			}
+			found, failed := named(table, string(keys.Rest(r.Key)), r.Value)
+			if failed == nil {
+				names = append(names, found)
+			}
+			err = errors.Join(err, failed)
+			for len(before) > 0 && before[0].Name < found.Name {
+				before = before[1:]
+			}
+			if len(before) > 0 && spaces != nil && before[0].Name == found.Name && before[0].Number == found.Number {
+				names[len(names)-1].Row = before[0].Row
+			}
+		}
+	}
+	all = make([]Named, 0, len(names))
+	for some := range slices.Chunk(names, txn.AtOnce) {
+		unread := func(n *Named) bool { return n.Row == nil || spaces[n.Number] }
 		var expected [][]byte
 		for i := range some {
-			if t.Distant() && changed(some[i].Number) {
+			if t.Distant() && unread(&some[i]) {
 				expected = append(expected, keys.Own(some[i].Number).Key(table))
 			}
 		}
@@ -85,7 +93,7 @@ func ListAgain(t *txn.Tx, table byte, before []Named, changed func(number uint32
 			return nil, err
 		}
 		for _, n := range some {
-			if changed(n.Number) {
+			if unread(&n) {
 				if failed := n.read(t, table); failed != nil {
 					err = errors.Join(err, failed)
 					continue
