@@ -110,7 +110,8 @@ func Move(ctx context.Context, source, target *Client, name string) (*Moved, err
 	move, epoch := from.Leaving.Move, from.Epoch
 	if !from.Leaving.Left && !same(&move, to.Move) {
 		if err := send(ctx, from, to, move); err != nil {
-			if refused, is := errors.AsType[*Refusal](err); is && refused.Status < 500 {
+			if refused, is := errors.AsType[*Refusal](err); is &&
+				(refused.Status < 500 || refused.Status == http.StatusInsufficientStorage) {
 				return nil, errors.Join(err, keep(ctx, from, to, move, moved))
 			}
 			return nil, unfinished(name, err)

@@ -655,6 +655,20 @@ func TestMovesThatAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "read with a token only")
 		assert.Equal(t, cli.Conflict, code(err))
 	})
+	t.Run("full disk", func(t *testing.T) {
+		p := newPair(t)
+		p.published()
+		p.ends[1].breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			full := r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/move/rows")
+			if full {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.WriteHeader(http.StatusInsufficientStorage)
+			}
+			return full
+		})
+		require.Error(t, p.move(0, 1))
+		assert.Equal(t, []int{0}, p.writable(served.Small("Oslo", "Oslo 6")), "it goes on at once")
+	})
 	t.Run("writers only", func(t *testing.T) {
 		p := newPair(t)
 		p.published()
