@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // A source may have several addresses: its authority first, then replicas. An address is usable in a round if its log
@@ -33,7 +34,7 @@ func (e *UnusableError) Error() string {
 
 // candidate is an address as it was met.
 type candidate struct {
-	store.Address
+	sources.Address
 	head    time.Time // of its newest entry
 	checked time.Time
 	replica bool
@@ -77,7 +78,7 @@ func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 }
 
 // use makes a round, and those that continue its staged data, follow an address.
-func (c *Client) use(ctx context.Context, s *store.Subscription, a store.Address) error {
+func (c *Client) use(ctx context.Context, s *store.Subscription, a sources.Address) error {
 	if a.FragmentsFeed == s.FragmentsFeed {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 }
 
 // look finds out whether an address is usable.
-func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Address) (met candidate) {
+func (c *Client) look(ctx context.Context, s *store.Subscription, a sources.Address) (met candidate) {
 	met.Address = a
 	p, etag := s.Applied(), ""
 	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
@@ -156,7 +157,7 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 		return fmt.Errorf("a source that is followed by %s has one address: leave out %s", ProtocolOf(s),
 			strings.Join(refs, " "))
 	}
-	s.Addresses = []store.Address{{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}}
+	s.Addresses = []sources.Address{{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}}
 	for _, ref := range refs {
 		other, err := c.finder().Find(ctx, ref, ProtocolTMShare, "")
 		switch {
@@ -167,8 +168,8 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 				"%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address "+
 					"of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
 		}
-		a := store.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
-		if slices.ContainsFunc(s.Addresses, func(o store.Address) bool {
+		a := sources.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
+		if slices.ContainsFunc(s.Addresses, func(o sources.Address) bool {
 			return iri.SameDocument(o.FragmentsFeed, a.FragmentsFeed)
 		}) {
 			return fmt.Errorf("%s leads to the feed %s, which is named already: name each address once", ref, a.FragmentsFeed)

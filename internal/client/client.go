@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -35,8 +36,8 @@ type Store interface {
 	// The records of the sources.
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark,
 		progress func(store.Loading)) error
-	StageRecords(ctx context.Context, name string, records iter.Seq2[store.Stated, error],
-		change func(*store.Progress)) error
+	StageRecords(ctx context.Context, name string, records iter.Seq2[sources.Stated, error],
+		change func(*sources.Progress)) error
 	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error],
 		fetch func(context.Context, *store.Logged) error) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
@@ -45,7 +46,7 @@ type Store interface {
 	Losses(ctx context.Context, name string) (losses.Measure, error)
 	DigestNode(ctx context.Context, name string, path []byte) (*statedigest.Node, error)
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
-	MendSource(ctx context.Context, name string) (store.Mended, error)
+	MendSource(ctx context.Context, name string) (sources.Mended, error)
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
 
 	// Quarantine returns the changes that could not be applied.

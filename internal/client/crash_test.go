@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -54,7 +55,7 @@ func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(*stor
 	return d.write("apply", func() error { return d.Store.ApplyEntries(ctx, name, f) })
 }
 
-func (d *dyingStore) MendSource(ctx context.Context, name string) (m store.Mended, err error) {
+func (d *dyingStore) MendSource(ctx context.Context, name string) (m sources.Mended, err error) {
 	err = d.write("mend", func() error {
 		m, err = d.Store.MendSource(ctx, name)
 		return err

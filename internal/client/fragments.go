@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -319,7 +320,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 	var noted notes
 	for i := range batch {
 		o := &batch[i]
-		entry := store.ActivityEntry{TopicSI: o.Topic(), Title: o.Title, State: string(o.Change.State), Updated: o.Updated}
+		entry := sources.ActivityEntry{TopicSI: o.Topic(), Title: o.Title, State: string(o.Change.State), Updated: o.Updated}
 		if o.Err != nil {
 			entry.Error = o.Err.Error()
 			noted.quarantined = append(noted.quarantined, entry)
@@ -368,7 +369,7 @@ func (c *received) apply(s merge.State, late bool) error {
 
 // notes are the records of a commit for people.
 type notes struct {
-	applied, released, quarantined []store.ActivityEntry
+	applied, released, quarantined []sources.ActivityEntry
 	unusable                       int // records that are in no format of use
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // repairs is the work to make a source equal to its server.
@@ -67,7 +67,7 @@ func (c *Client) mend(ctx context.Context, name string) (int, error) {
 	}
 	defer unlock()
 	m, err := c.Store.MendSource(ctx, name)
-	if err != nil || m == (store.Mended{}) {
+	if err != nil || m == (sources.Mended{}) {
 		return 0, err
 	}
 	c.Report(fmt.Sprintf("%s: damaged rows: %d are mended; %d records cannot be read, and are to be fetched anew", name,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // alias returns a topic with a second subject identifier.
@@ -267,13 +268,13 @@ func TestActivityTellsWhatWasDone(t *testing.T) {
 	o.BreakWith(nil)
 	s.syncPasses(0)
 	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
-	var kinds []store.ActivityKind
+	var kinds []sources.ActivityKind
 	require.NoError(t, s.db.Activity(o.T.Context(), func(a store.Activity) bool {
 		assert.Equal(t, "egov", a.Source)
 		kinds = append(kinds, a.Kind)
 		return true
 	}))
-	assert.Equal(t, []store.ActivityKind{
+	assert.Equal(t, []sources.ActivityKind{
 		store.ActivityUnsubscribed, store.ActivityReleased, store.ActivityApplied,
 		store.ActivityQuarantined, store.ActivityApplied, store.ActivityReplaced, store.ActivitySubscribed,
 	}, kinds)

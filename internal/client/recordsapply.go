@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -71,7 +72,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], noted *no
 	if before != nil {
 		held = *before
 	}
-	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive),
+	entry := sources.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive),
 		Updated: o.Updated}
 	if entry.TopicSI == "" {
 		entry.TopicSI = o.Topic()
@@ -142,7 +143,9 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], noted *no
 }
 
 // quarantine puts a record into quarantine.
-func (n *notes) quarantine(a *store.Applying, o *follow.Result[obtained], entry store.ActivityEntry, bad error) error {
+func (n *notes) quarantine(
+	a *store.Applying, o *follow.Result[obtained], entry sources.ActivityEntry, bad error,
+) error {
 	entry.Error = bad.Error()
 	n.quarantined = append(n.quarantined, entry)
 	q := store.Quarantined{

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // The records of a new source are loaded at once, like a snapshot, as long as they are independent: each describes one
@@ -42,7 +43,7 @@ func (h *records) beginLoad(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	h.load = l
 	go func() {
-		l.ended <- h.Store.StageRecords(ctx, h.s.Name, h.stated(ctx, l), func(p *store.Progress) {
+		l.ended <- h.Store.StageRecords(ctx, h.s.Name, h.stated(ctx, l), func(p *sources.Progress) {
 			p.Records, p.Applied = l.begun, l.applied
 		})
 	}()
@@ -50,8 +51,8 @@ func (h *records) beginLoad(ctx context.Context) error {
 }
 
 // stated iterates over the statements of the records. Topics that they only mention come last: they are provisional.
-func (h *records) stated(ctx context.Context, l *load) iter.Seq2[store.Stated, error] {
-	return func(yield func(store.Stated, error) bool) {
+func (h *records) stated(ctx context.Context, l *load) iter.Seq2[sources.Stated, error] {
+	return func(yield func(sources.Stated, error) bool) {
 		scratch := h.scratch(h.s)
 		refs := scratch.Sorter() // of all topics: existing and mentioned ones
 		err := l.each(ctx, yield, refs.Add)
@@ -64,14 +65,14 @@ func (h *records) stated(ctx context.Context, l *load) iter.Seq2[store.Stated, e
 			if !there && ref != before {
 				stub := &fragment.Topic{Provisional: true,
 					Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{fragment.Ref(ref)}}}
-				if !yield(store.Stated{Record: fragment.Record{Topic: stub}}, nil) {
+				if !yield(sources.Stated{Record: fragment.Record{Topic: stub}}, nil) {
 					err = errNoMore
 				}
 			}
 			before = ref
 		}
 		if err = errors.Join(err, refs.Close()); err != nil && !errors.Is(err, errNoMore) {
-			yield(store.Stated{}, err)
+			yield(sources.Stated{}, err)
 		}
 	}
 }
@@ -83,7 +84,7 @@ const topicThere, topicMentioned = 0, 1
 var errNoMore = errors.New("client: no more is wanted")
 
 // each passes on the statements of the records, with the topics that they have and mention.
-func (l *load) each(ctx context.Context, yield func(store.Stated, error) bool,
+func (l *load) each(ctx context.Context, yield func(sources.Stated, error) bool,
 	ref func(key, value []byte) error) error {
 	mentioned := map[fragment.Ref]bool{}
 	for {
@@ -95,7 +96,7 @@ func (l *load) each(ctx context.Context, yield func(store.Stated, error) bool,
 				return nil
 			}
 			for i := range batch {
-				if !yield(store.Stated{Held: heldOf(&batch[i])}, nil) {
+				if !yield(sources.Stated{Held: heldOf(&batch[i])}, nil) {
 					return errNoMore
 				}
 				for _, f := range batch[i].Content.fragments {
@@ -117,7 +118,7 @@ func heldOf(o *follow.Result[obtained]) *store.Held {
 }
 
 // fragment passes on the statements of a record about one topic.
-func (l *load) fragment(f *fragment.Fragment, yield func(store.Stated, error) bool,
+func (l *load) fragment(f *fragment.Fragment, yield func(sources.Stated, error) bool,
 	ref func(key, value []byte) error, mentioned map[fragment.Ref]bool) error {
 	if err := ref(append([]byte(f.Topic.TopicSI()), topicThere), nil); err != nil {
 		return err
@@ -135,9 +136,9 @@ func (l *load) fragment(f *fragment.Fragment, yield func(store.Stated, error) bo
 			return err
 		}
 	}
-	more := yield(store.Stated{Record: fragment.Record{Topic: f.Topic}}, nil)
+	more := yield(sources.Stated{Record: fragment.Record{Topic: f.Topic}}, nil)
 	for i := 0; more && i < len(f.Associations); i++ {
-		more = yield(store.Stated{Record: fragment.Record{Association: f.Associations[i]}}, nil)
+		more = yield(sources.Stated{Record: fragment.Record{Association: f.Associations[i]}}, nil)
 	}
 	if !more {
 		return errNoMore

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -146,7 +147,7 @@ func (u *fragments) repair(ctx context.Context) (int, error) {
 			if err := merge.Apply(a.State, f); err != nil {
 				return fmt.Errorf("repairing %s: %w", f.TopicSI, err)
 			}
-			e := store.ActivityEntry{TopicSI: string(f.TopicSI), State: string(feeds.StateLive), Updated: a.Mark.Updated}
+			e := sources.ActivityEntry{TopicSI: string(f.TopicSI), State: string(feeds.StateLive), Updated: a.Mark.Updated}
 			if f.Deleted {
 				e.State = string(feeds.StateDeleted)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // SetURL has a subscription follow its source at other addresses from now on, the authority first. All that is known of
@@ -47,7 +48,7 @@ func (c *Client) SetURL(ctx context.Context, name string, refs []string, accept 
 		return nil, err
 	}
 	if !accept {
-		err = own.look(ctx, s, store.Address{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}).err
+		err = own.look(ctx, s, sources.Address{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}).err
 		if err == nil && found.FeedID != s.FeedID {
 			err = fmt.Errorf("its feed has the id %s, and the one that was followed %s", found.FeedID, s.FeedID)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
@@ -82,7 +83,7 @@ deleted. Local statements ("local") and replicas have some.`,
 					return true
 				}
 				if topic != "" {
-					act.Entries = slices.DeleteFunc(act.Entries, func(e store.ActivityEntry) bool {
+					act.Entries = slices.DeleteFunc(act.Entries, func(e sources.ActivityEntry) bool {
 						return !slices.Contains(meant, tmdm.Locator(e.TopicSI))
 					})
 					if len(act.Entries) == 0 {

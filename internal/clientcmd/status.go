@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 func (a *app) status() *cobra.Command {
@@ -328,7 +329,7 @@ func (a *app) printStatus(st *status.Status) {
 	}
 }
 
-func (a *app) printSample(s *store.Sample) {
+func (a *app) printSample(s *sources.Sample) {
 	lag := ""
 	if s.Lag != nil {
 		lag = ", lag " + lagText(*s.Lag)

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -137,7 +138,7 @@ func (c changed) Subscriptions(ctx context.Context) ([]store.Subscription, error
 // rotate has the address that is followed be the authority.
 func rotate(_ *node, s client.Store) client.Store {
 	return changed{s, func(s *store.Subscription) {
-		i := slices.IndexFunc(s.Addresses, func(a store.Address) bool { return a.FragmentsFeed == s.FragmentsFeed })
+		i := slices.IndexFunc(s.Addresses, func(a sources.Address) bool { return a.FragmentsFeed == s.FragmentsFeed })
 		if i > 0 {
 			s.Addresses = append(slices.Clone(s.Addresses[i:]), s.Addresses[:i]...)
 		}

@@ -305,7 +305,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 	const more = 3
 	require.NoError(t, db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
 		for i := range sources.MaxActivities + more - before {
-			if err := a.Note(Activity{Kind: ActivityApplied, Entries: []ActivityEntry{{TopicSI: "a", Updated: time.Unix(int64(i), 0)}}}); err != nil {
+			if err := a.Note(Activity{Kind: ActivityApplied, Entries: []sources.ActivityEntry{{TopicSI: "a", Updated: time.Unix(int64(i), 0)}}}); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // What cannot be read of a subscription is removed with all that follows from it, in one commit that the log names the
@@ -44,7 +45,7 @@ func TestMendSource(t *testing.T) {
 	require.Greater(t, after.State.Revision, before.State.Revision, "a round of another process begins anew")
 	require.NoError(t, db.Activity(t.Context(), func(a Activity) bool {
 		require.Equal(t, ActivityMended, a.Kind)
-		require.Contains(t, a.Entries, ActivityEntry{TopicSI: string(ref(3))})
+		require.Contains(t, a.Entries, sources.ActivityEntry{TopicSI: string(ref(3))})
 		return false
 	}))
 	m, err = db.MendSource(t.Context(), "s")

@@ -22,12 +22,8 @@ type (
 	Asked = sources.Asked
 	// Protocol is a protocol to follow a source.
 	Protocol = sources.Protocol
-	// Progress is the progress of a generation of a source.
-	Progress = sources.Progress
 	// Proof is the result of comparing a state with its source's digest.
 	Proof = sources.Proof
-	// Address is where a source can be read.
-	Address = sources.Address
 	// Logged is an entry of the log of a source, as its feed states it.
 	Logged = sources.Logged
 	// Mark is the point in a feed up to which everything is applied.
@@ -36,20 +32,10 @@ type (
 	Applying = sources.Applying
 	// Held is the state of a record of a source.
 	Held = sources.Held
-	// Stated is a statement of a source's records.
-	Stated = sources.Stated
-	// Mended is the damage repaired in the rows of a source.
-	Mended = sources.Mended
 	// Quarantined is an entry that could not be applied.
 	Quarantined = sources.Quarantined
 	// Activity is an activity of a source.
 	Activity = sources.Activity
-	// ActivityEntry is an entry of a feed in an activity.
-	ActivityEntry = sources.ActivityEntry
-	// ActivityKind is the kind of an activity.
-	ActivityKind = sources.ActivityKind
-	// Sample summarizes the rounds of some minutes.
-	Sample = sources.Sample
 	// Rejected is a claim of a source that does not show in the merged view.
 	Rejected = sources.Rejected
 )

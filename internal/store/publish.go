@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
@@ -136,7 +137,7 @@ func (db *DB) PublishLocal(ctx context.Context, name string,
 			if e.Deleted {
 				state = "deleted"
 			}
-			a.Entries = append(a.Entries, ActivityEntry{TopicSI: string(e.TopicSI), Title: e.Title, State: state,
+			a.Entries = append(a.Entries, sources.ActivityEntry{TopicSI: string(e.TopicSI), Title: e.Title, State: state,
 				Updated: db.now().UTC()})
 		}
 		if left := len(change.Entries) - len(a.Entries); left > 0 {

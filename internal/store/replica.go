@@ -197,7 +197,7 @@ func (r serving) Stated(t *txn.Tx, s *Subscription) error {
 }
 
 // Counted implements [sources.Server].
-func (r serving) Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error {
+func (r serving) Counted(t *txn.Tx, s *Subscription, p *sources.Progress, topics int) error {
 	return changeReplica(t, s, p, func(c *Collection) error {
 		c.Topics = topics
 		return beginPast(t, c) // the records before were wrong
@@ -215,7 +215,7 @@ func beginPast(t *txn.Tx, c *Collection) error {
 }
 
 // changeReplica changes the replica of a generation, if there is one.
-func changeReplica(t *txn.Tx, s *Subscription, p *Progress, f func(*Collection) error) error {
+func changeReplica(t *txn.Tx, s *Subscription, p *sources.Progress, f func(*Collection) error) error {
 	read, put := func() (*Collection, error) { return collections.Get(t, s.Name) }, collections.Put
 	if p == s.Staging {
 		read, put = func() (*Collection, error) { return replicas.Staged(t, s) }, replicas.PutStaged

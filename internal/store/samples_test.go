@@ -54,7 +54,7 @@ func (c *clocked) round(applied int, proof *Proof, failed string) {
 	}))
 }
 
-func (c *clocked) samples() []Sample {
+func (c *clocked) samples() []sources.Sample {
 	c.Helper()
 	all, err := c.Samples(c.Context(), "egov")
 	require.NoError(c, err)
@@ -80,7 +80,7 @@ func TestSamplesOfRounds(t *testing.T) {
 	c := openClocked(t)
 	assert.Empty(t, c.samples())
 	c.round(0, nil, "the server does not answer")
-	assert.Equal(t, []Sample{{From: c.now, Last: c.now, Rounds: 1, Failed: 1}}, c.samples(), "nothing is held yet")
+	assert.Equal(t, []sources.Sample{{From: c.now, Last: c.now, Rounds: 1, Failed: 1}}, c.samples(), "nothing is held yet")
 
 	c.load()
 	began := c.now

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -121,7 +122,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	require.Equal(t, Loading{Records: 1000}, reported[0])
 	s := subscription(t, db, "s")
 	require.Equal(t, old, s.State, "the state is as it was")
-	require.Equal(t, &Progress{Generation: s.Staging.Generation, Snapshot: true, Mark: mark}, s.Staging)
+	require.Equal(t, &sources.Progress{Generation: s.Staging.Generation, Snapshot: true, Mark: mark}, s.Staging)
 	require.NotEqual(t, old.Generation, s.Staging.Generation)
 	require.Equal(t, map[string]int{"old": 5}, names())
 

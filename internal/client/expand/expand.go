@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // Expanded holds sources of a node without those known to be derived.
@@ -102,7 +103,7 @@ func (e *Expanded) input(ctx context.Context, c *client.Client, feed string) err
 
 // follows reports whether a fragments feed is that of a subscription, or of a replica that it may follow.
 func follows(s *store.Subscription, feed string) bool {
-	return s.FragmentsFeed == feed || slices.ContainsFunc(s.Addresses, func(a store.Address) bool {
+	return s.FragmentsFeed == feed || slices.ContainsFunc(s.Addresses, func(a sources.Address) bool {
 		return a.FragmentsFeed == feed
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // A subscription with an unknown protocol is reported, before any round, whatever its state was before.
@@ -18,7 +19,7 @@ func TestStatusNamesAProtocolThatIsMissing(t *testing.T) {
 		db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Engine: memory.New(), Protocols: c.has})
 		require.NoError(t, err)
 		for _, s := range []store.Subscription{
-			{Name: "a", Protocol: "some"}, {Name: "b", Protocol: "other", LastError: "x", State: &store.Progress{}}, {Name: "c"},
+			{Name: "a", Protocol: "some"}, {Name: "b", Protocol: "other", LastError: "x", State: &sources.Progress{}}, {Name: "c"},
 		} {
 			require.NoError(t, db.AddSubscription(t.Context(), s))
 		}

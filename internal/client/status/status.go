@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // Status is the state of a subscription, for people and programs.
@@ -85,7 +86,7 @@ type Status struct {
 	// Moves is the command that follows a source that has moved permanently, if the move was not accepted yet.
 	Moves string `json:"moves,omitempty"`
 	// History has the results of the last day's rounds on request; the oldest first.
-	History []store.Sample `json:"history,omitempty"`
+	History []sources.Sample `json:"history,omitempty"`
 
 	*Asked // nil: the reader may not see it
 }

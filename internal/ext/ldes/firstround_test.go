@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // randomStream makes pages of members: versions and deletions in any order, with blank nodes, graphs, types, further
@@ -125,12 +126,14 @@ type dying struct {
 
 var errDied = errors.New("the process has died")
 
-func (d *dying) StageRecords(ctx context.Context, name string, all iter.Seq2[store.Stated, error], change func(*store.Progress)) error {
-	err := d.Store.StageRecords(ctx, name, func(yield func(store.Stated, error) bool) {
+func (d *dying) StageRecords(
+	ctx context.Context, name string, all iter.Seq2[sources.Stated, error], change func(*sources.Progress),
+) error {
+	err := d.Store.StageRecords(ctx, name, func(yield func(sources.Stated, error) bool) {
 		for one, err := range all {
 			if d.left--; d.left == 0 {
 				d.died = true
-				yield(store.Stated{}, errDied)
+				yield(sources.Stated{}, errDied)
 				return
 			}
 			if !yield(one, err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -379,7 +380,7 @@ func TestARejectionIsOfTheViewAndOfTheSubscription(t *testing.T) {
 		noted = append(noted, a)
 		return len(noted) < 2
 	}))
-	require.Equal(t, store.ActivityKind("rejected"), noted[0].Kind)
+	require.Equal(t, sources.ActivityKind("rejected"), noted[0].Kind)
 	require.Equal(t, "because", noted[0].Note)
 	require.Equal(t, `name "one"`, noted[0].Entries[0].Title)
 

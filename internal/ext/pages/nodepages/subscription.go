@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 )
 
 // quarantined is a change that could not be applied.
@@ -35,7 +36,7 @@ type subscription struct {
 	Derived            []layout.Link
 	Lag, Proof         *plot.Line
 	Applied            *plot.Bars
-	Rounds             []store.Sample // the newest first
+	Rounds             []sources.Sample // the newest first
 	Quarantine         []quarantined
 	More               int // number in quarantine that are not shown
 	Repairs, Activity  []done
