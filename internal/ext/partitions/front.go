@@ -1,6 +1,7 @@
 package partitions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -47,23 +48,29 @@ type place struct {
 }
 
 // at returns where a collection is. A partition that it leaves, or that had another one under this name, counts if no
-// other has it.
-func (f *front) at(own map[string]bool, name string) (is place) {
-	var had *partition
-	var all []place // each of which has it
-	stays, mine := own[name]
+// other has it. One that moves counts if another server has a different collection of this name.
+func (f *front) at(own map[string]listed, name string) (is place) {
+	var all, left []place // each of which has it, or had it
+	mine, here := own[name]
+	id, differ := mine.id, false
 	for _, p := range f.partitions {
-		switch l, has := p.has(name); {
+		l, has := p.has(name)
+		id = cmp.Or(id, l.id)
+		differ = differ || l.id != "" && l.id != id
+		switch {
 		case !has:
-		case !l.stays || mine && !stays:
-			had = p
+		case !l.stays || here && !mine.stays:
+			left, is.at = append(left, place{at: p, since: l.since}), p
 		default:
 			all = append(all, place{at: p, since: l.since})
 		}
 	}
+	if differ {
+		all = append(all, left...)
+	}
 	slices.SortStableFunc(all, func(a, b place) int { return a.since.Compare(b.since) })
-	is.here, is.at = mine, had
-	if !mine && len(all) > 0 {
+	is.here = here
+	if !here && len(all) > 0 {
 		is.at, all = all[0].at, all[1:]
 	}
 	if len(all) > 0 {
@@ -132,10 +139,10 @@ func (f *front) entries() (all []feeds.Entry, state string, err error) {
 // former names.
 type own struct {
 	listing *store.Listing
-	names   map[string]bool
+	names   map[string]listed
 }
 
-func (f *front) own(ctx context.Context) map[string]bool {
+func (f *front) own(ctx context.Context) map[string]listed {
 	node, err := f.Store.Listing(ctx)
 	if err != nil {
 		return nil // the store of this server is away, which does not affect the partitions
@@ -143,13 +150,13 @@ func (f *front) own(ctx context.Context) map[string]bool {
 	if last := f.known.Load(); last != nil && last.listing == node {
 		return last.names
 	}
-	names := make(map[string]bool, len(node.Collections))
+	names := make(map[string]listed, len(node.Collections))
 	for i := range node.Collections {
 		c := &node.Collections[i]
 		for _, name := range c.Former {
-			names[name] = false
+			names[name] = listed{}
 		}
-		names[c.Name] = c.Leaving == nil
+		names[c.Name] = listed{stays: c.Leaving == nil, id: server.DerivedID(c, "topicmap")}
 	}
 	f.known.Store(&own{node, names})
 	return names

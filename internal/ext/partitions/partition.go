@@ -41,6 +41,7 @@ type partition struct {
 // listed is what an overview states about the name of a collection.
 type listed struct {
 	stays bool      // it is the present name of one that is not being moved
+	id    string    // of the collection; "": it is a former name
 	since time.Time // zero: since the overview of an earlier process
 }
 
@@ -129,9 +130,9 @@ func (p *partition) take(feed *feeds.Feed, etag string) {
 	names := make(map[string]listed, len(feed.Entries))
 	var appeared []string
 	p.mu.Lock()
-	add := func(l feeds.Link, stays bool) {
-		name, now := path.Base(l.Href), listed{stays: stays}
-		if before, is := p.names[name]; is && before.stays == stays {
+	add := func(l feeds.Link, stays bool, id string) {
+		name, now := path.Base(l.Href), listed{stays: stays, id: id}
+		if before, is := p.names[name]; is && before.stays == stays && before.id == id {
 			now.since = before.since
 		} else if appeared = append(appeared, name); p.known {
 			now.since = time.Now()
@@ -141,9 +142,9 @@ func (p *partition) take(feed *feeds.Feed, etag string) {
 	for i := range feed.Entries {
 		self, _ := feed.Entries[i].Link("alternate")
 		for _, l := range feed.Entries[i].Find(feeds.RelFormer) {
-			add(l, false)
+			add(l, false, "")
 		}
-		add(self, feed.Entries[i].Condition != server.BeingMoved)
+		add(self, feed.Entries[i].Condition != server.BeingMoved, feed.Entries[i].ID)
 	}
 	p.known, p.names, p.all, p.etag = true, names, feed.Entries, etag
 	p.mu.Unlock()

@@ -426,6 +426,32 @@ func TestACollectionAtTwoServers(t *testing.T) {
 	})
 }
 
+// While a collection moves, another one of the same name is made at another server. Followers do not get that.
+func TestAnotherCollectionAppearsDuringAMove(t *testing.T) {
+	s := newSite(t)
+	s.places["a"].Publish("m", served.Small())
+	s.shows(map[string]string{"m": ""})
+	from, err := admin.New(s.places["a"].socket.URL, served.Token)
+	require.NoError(t, err)
+	fault := &end{Node: s.places["b"].Node}
+	fault.interrupt(http.MethodPut, "/move/rows", false)
+	socket := httptest.NewServer(fault)
+	t.Cleanup(socket.Close)
+	to, err := admin.New(socket.URL, served.Token)
+	require.NoError(t, err)
+	_, err = admin.Move(t.Context(), from, to, "m")
+	require.Error(t, err)
+	s.shows(map[string]string{"m": "being moved"})
+	s.places["b"].Publish("m", served.Small("Oslo", "Another Oslo"))
+	s.shows(map[string]string{"m": "at two servers"})
+	a := s.do(http.MethodPut, "/topicmaps/m", string(served.Small()), append(writer, "Content-Type", served.XTM1Type)...)
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, "%s", a.Bytes)
+	b := "http://" + s.places["b"].Address + "/topicmaps/m"
+	require.Equal(t, http.StatusOK, s.places["b"].Do(http.MethodDelete, b, nil, writer...).StatusCode)
+	s.shows(map[string]string{"m": "being moved"})
+	assert.Equal(t, http.StatusOK, s.get("/topicmaps/m/fragments").StatusCode)
+}
+
 // A collection moves from a partition to the server in front, and back: a move is between the servers that it names, so
 // the front passes none of its steps on.
 func TestACollectionMovesToTheFront(t *testing.T) {
