@@ -97,6 +97,9 @@ func Warnings(ctx context.Context, db Store, c *store.Collection) ([]string, err
 }
 
 func missing(ctx context.Context, db Store, c *store.Collection) (lines, nothing []string, err error) {
+	if c.Filter == nil {
+		return nil, nil, nil
+	}
 	err = db.ReadParts(ctx, func(parts []store.Part) error {
 		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
 		lines, nothing, err = derive.Missing(c.Filter, func(si fragment.Ref) (bool, error) { return anyHas(parts, si) })
