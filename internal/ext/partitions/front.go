@@ -205,7 +205,7 @@ func (f *front) unknown(r *http.Request, name string) web.Handler {
 			deleted = f.pass(p, name)
 		case status == http.StatusMisdirectedRequest:
 			moved = func(http.ResponseWriter, *http.Request) error {
-				return later(time.Minute, "%s was moved from the partition %s to a server that has it no more, or is not known "+
+				return later(pauseWhenAway, "%s was moved from the partition %s to a server that has it no more, or is not known "+
 					"here: restore that server, or free the name at the partition (\"collections forget\")", name, p.name)
 			}
 		case status != http.StatusNotFound:
@@ -213,7 +213,7 @@ func (f *front) unknown(r *http.Request, name string) web.Handler {
 		}
 	}
 	_, err := f.Store.Latest(ctx, name)
-	if _, former := errors.AsType[*store.FormerError](err); former && away == nil { // this server knows it
+	if _, former := errors.AsType[*store.FormerError](err); err == nil || former && away == nil { // it came here meanwhile, or was here
 		return nil
 	}
 	for _, answer := range []web.Handler{away, deleted, moved} {
