@@ -205,8 +205,8 @@ func (f *front) unknown(r *http.Request, name string) web.Handler {
 			deleted = f.pass(p, name)
 		case status == http.StatusMisdirectedRequest:
 			moved = func(http.ResponseWriter, *http.Request) error {
-				return later(pauseWhenAway, "%s was moved from the partition %s to a server that has it no more, or is not known "+
-					"here: restore that server, or free the name at the partition (\"collections forget\")", name, p.name)
+				return later(pauseWhenAway, "%s was moved from the partition %s to a server that has it no more, or is not "+
+					"known here: restore that server, or free the name at the partition (\"collections forget\")", name, p.name)
 			}
 		case status != http.StatusNotFound:
 			return f.pass(p, name)
