@@ -213,7 +213,7 @@ func (f *front) unknown(r *http.Request, name string) web.Handler {
 		}
 	}
 	_, err := f.Store.Latest(ctx, name)
-	if _, former := errors.AsType[*store.FormerError](err); err == nil || former && away == nil { // it came here meanwhile, or was here
+	if _, former := errors.AsType[*store.FormerError](err); err == nil || former && away == nil { // it is or was here
 		return nil
 	}
 	for _, answer := range []web.Handler{away, deleted, moved} {
