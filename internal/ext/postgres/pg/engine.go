@@ -103,7 +103,11 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 		return kv.Version{}, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
-		return e.scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
+		c, err := e.scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
+		if err != nil {
+			return err
+		}
+		return e.readRecent(ctx, e.readers, c)
 	})
 	if err != nil {
 		return kv.Version{}, err
@@ -121,10 +125,13 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 		var micros int64
 		var batch pgx.Batch
 		batch.Queue(askTime).QueryRow(func(row pgx.Row) error { return row.Scan(&micros) })
-		batch.Queue(askVersion).QueryRow(func(row pgx.Row) error { return e.scanVersion(row, &v) })
-		err := e.readers.SendBatch(ctx, &batch).Close()
+		var c *counts
+		batch.Queue(askVersion).QueryRow(func(row pgx.Row) (err error) { c, err = e.scanVersion(row, &v); return err })
+		if err := e.readers.SendBatch(ctx, &batch).Close(); err != nil {
+			return err
+		}
 		at = timeOf(micros)
-		return err
+		return e.readRecent(ctx, e.readers, c)
 	})
 	if err != nil {
 		return kv.Version{}, time.Time{}, err
@@ -139,18 +146,18 @@ const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(
 
 var eraColumn = fmt.Sprintf(`coalesce((SELECT value FROM tm_rows WHERE head = '\x%x' AND hash = ''), '')`, kv.EraKey)
 
-func (e *Engine) scanVersion(row pgx.Row, v *kv.Version) error {
+func (e *Engine) scanVersion(row pgx.Row, v *kv.Version) (c *counts, err error) {
 	var id, counts string
 	var era []byte
-	err := row.Scan(&v.Number, &id, &counts, &era)
+	err = row.Scan(&v.Number, &id, &counts, &era)
 	if err == nil {
 		v.ID, err = strconv.ParseUint(id, 10, 64)
 	}
-	if err == nil {
-		_, err = e.recent.saw(*v, counts)
-	}
 	v.Era = kv.EraOf(era)
-	return err
+	if err == nil {
+		c, err = e.recent.saw(*v, counts)
+	}
+	return c, err
 }
 
 // askTime is the query of a time, in microseconds, whose state is the present one: on a standby, that of the last

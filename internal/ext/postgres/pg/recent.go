@@ -123,7 +123,7 @@ func (e *Engine) Changed(from, to kv.Version) map[uint32]bool {
 }
 
 // readRecent reads the commits up to a state that were not read before.
-func (e *Engine) readRecent(ctx context.Context, conn *pgx.Conn, c *counts) error {
+func (e *Engine) readRecent(ctx context.Context, q querier, c *counts) error {
 	var part, number []int64
 	for _, p := range e.recent.unread(c) {
 		part, number = append(part, int64(p.Part)), append(number, int64(p.Number))
@@ -131,7 +131,7 @@ func (e *Engine) readRecent(ctx context.Context, conn *pgx.Conn, c *counts) erro
 	if len(part) == 0 {
 		return nil
 	}
-	rows, err := conn.Query(ctx, `SELECT part, number, id, spaces FROM tm_commits
+	rows, err := q.Query(ctx, `SELECT part, number, id, spaces FROM tm_commits
 		JOIN unnest($1::bigint[], $2::bigint[]) AS n (part, number) USING (part, number) ORDER BY part, number`, part, number)
 	if err != nil {
 		return err

@@ -98,6 +98,7 @@ type (
 	}
 	querier interface {
 		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	}
 )
 
