@@ -71,33 +71,46 @@ func (r *recent) saw(v kv.Version, text string) (*counts, error) {
 	return c, nil
 }
 
-// unread returns the places of the commits up to a state that were not read.
+// unread returns the places of the commits up to a state that were not read; none if there are too many.
 func (r *recent) unread(c *counts) []kv.Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known == nil {
 		r.known = c
 	}
-	last := *r.known // own commits are known before they show in a state
-	for part := range last {
-		last[part] = max(last[part], c[part])
-	}
-	places, ok := last.since(r.known)
+	places, ok := r.known.with(c).since(r.known)
 	if !ok {
-		r.known = &last
+		r.known = r.known.with(c)
 	}
 	return places
 }
 
-// read notes a commit that was read, or made. Those before it in its part come first.
-func (r *recent) read(at kv.Place, c kv.Commit) {
+// with returns the larger ones of the counts: own commits are known before they show in a state.
+func (c *counts) with(others *counts) *counts {
+	all := *c
+	for part := range all {
+		all[part] = max(all[part], others[part])
+	}
+	return &all
+}
+
+// reached notes that the commits up to a state were read, as far as they are there: old ones were removed.
+func (r *recent) reached(c *counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known != nil {
+		r.known = r.known.with(c)
+	}
+}
+
+// made notes a commit of this process.
+func (r *recent) made(at kv.Place, c kv.Commit) {
 	r.Add(at, c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known != nil && at.Number == r.known[at.Part]+1 {
-		known := *r.known
-		known[at.Part]++
-		r.known = &known
+		r.known = r.known.with(&counts{})
+		r.known[at.Part]++
 	}
 }
 
@@ -140,12 +153,15 @@ func (e *Engine) readRecent(ctx context.Context, q querier, c *counts) error {
 	var id int64
 	var spaces []int64
 	_, err = pgx.ForEachRow(rows, []any{&at.Part, &at.Number, &id, &spaces}, func() error {
-		c := kv.Commit{ID: uint64(id), Spaces: map[uint32]bool{}}
+		one := kv.Commit{ID: uint64(id), Spaces: map[uint32]bool{}}
 		for _, space := range spaces {
-			c.Spaces[uint32(space)] = true
+			one.Spaces[uint32(space)] = true
 		}
-		e.recent.read(at, c)
+		e.recent.Add(at, one)
 		return nil
 	})
+	if err == nil {
+		e.recent.reached(c)
+	}
 	return err
 }

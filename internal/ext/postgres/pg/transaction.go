@@ -366,7 +366,7 @@ func (t *transaction) queueVersion(batch *pgx.Batch) (noted func()) {
 		})
 	}
 	return func() {
-		t.engine.recent.read(at, kv.Commit{ID: t.id(), Spaces: t.spaces})
+		t.engine.recent.made(at, kv.Commit{ID: t.id(), Spaces: t.spaces})
 		if t.leads = leads; t.base != nil {
 			_, _ = t.engine.recent.saw(leads, counts)
 		}
