@@ -904,12 +904,7 @@ func TestACollectionMovesBehindTheFront(t *testing.T) {
 	assert.Positive(t, taken)
 	require.NoError(t, f.round("m"))
 
-	fault := &end{Node: s.places["b"].Node}
-	fault.interrupt(http.MethodPost, "gone", false)
-	socket := httptest.NewServer(fault)
-	t.Cleanup(socket.Close)
-	from, err := admin.New(socket.URL, served.Token)
-	require.NoError(t, err)
+	from := s.interrupted("b", http.MethodPost, "gone")
 	_, err = admin.Move(t.Context(), from, ends["a"], "m")
 	require.Error(t, err)
 	testenv.Eventually(t, func() bool {

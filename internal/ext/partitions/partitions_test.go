@@ -426,6 +426,17 @@ func TestACollectionAtTwoServers(t *testing.T) {
 	})
 }
 
+// interrupted returns a client of a partition for which a step of a move is interrupted before it is done.
+func (s *site) interrupted(name, method, path string) *admin.Client {
+	fault := &end{Node: s.places[name].Node}
+	fault.interrupt(method, path, false)
+	socket := httptest.NewServer(fault)
+	s.t.Cleanup(socket.Close)
+	client, err := admin.New(socket.URL, served.Token)
+	require.NoError(s.t, err)
+	return client
+}
+
 // While a collection moves, another one of the same name is made at another server. Followers do not get that.
 func TestAnotherCollectionAppearsDuringAMove(t *testing.T) {
 	s := newSite(t)
@@ -433,12 +444,7 @@ func TestAnotherCollectionAppearsDuringAMove(t *testing.T) {
 	s.shows(map[string]string{"m": ""})
 	from, err := admin.New(s.places["a"].socket.URL, served.Token)
 	require.NoError(t, err)
-	fault := &end{Node: s.places["b"].Node}
-	fault.interrupt(http.MethodPut, "/move/rows", false)
-	socket := httptest.NewServer(fault)
-	t.Cleanup(socket.Close)
-	to, err := admin.New(socket.URL, served.Token)
-	require.NoError(t, err)
+	to := s.interrupted("b", http.MethodPut, "/move/rows")
 	_, err = admin.Move(t.Context(), from, to, "m")
 	require.Error(t, err)
 	s.shows(map[string]string{"m": "being moved"})
