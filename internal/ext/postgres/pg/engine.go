@@ -103,11 +103,11 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 		return kv.Version{}, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
-		c, err := e.scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
-		if err != nil {
+		var counts string
+		if err := scanVersion(e.readers.QueryRow(ctx, askVersion), &v, &counts); err != nil {
 			return err
 		}
-		return e.readRecent(ctx, e.readers, c)
+		return e.readRecent(ctx, e.readers, v, counts)
 	})
 	if err != nil {
 		return kv.Version{}, err
@@ -123,15 +123,15 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
 		var micros int64
+		var counts string
 		var batch pgx.Batch
 		batch.Queue(askTime).QueryRow(func(row pgx.Row) error { return row.Scan(&micros) })
-		var c *counts
-		batch.Queue(askVersion).QueryRow(func(row pgx.Row) (err error) { c, err = e.scanVersion(row, &v); return err })
+		batch.Queue(askVersion).QueryRow(func(row pgx.Row) error { return scanVersion(row, &v, &counts) })
 		if err := e.readers.SendBatch(ctx, &batch).Close(); err != nil {
 			return err
 		}
 		at = timeOf(micros)
-		return e.readRecent(ctx, e.readers, c)
+		return e.readRecent(ctx, e.readers, v, counts)
 	})
 	if err != nil {
 		return kv.Version{}, time.Time{}, err
@@ -146,18 +146,15 @@ const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(
 
 var eraColumn = fmt.Sprintf(`coalesce((SELECT value FROM tm_rows WHERE head = '\x%x' AND hash = ''), '')`, kv.EraKey)
 
-func (e *Engine) scanVersion(row pgx.Row, v *kv.Version) (c *counts, err error) {
-	var id, counts string
+func scanVersion(row pgx.Row, v *kv.Version, counts *string) error {
+	var id string
 	var era []byte
-	err = row.Scan(&v.Number, &id, &counts, &era)
+	err := row.Scan(&v.Number, &id, counts, &era)
 	if err == nil {
 		v.ID, err = strconv.ParseUint(id, 10, 64)
 	}
 	v.Era = kv.EraOf(era)
-	if err == nil {
-		c, err = e.recent.saw(*v, counts)
-	}
-	return c, err
+	return err
 }
 
 // askTime is the query of a time, in microseconds, whose state is the present one: on a standby, that of the last

@@ -89,10 +89,7 @@ func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err 
 		r.version.Era = kv.EraOf(era)
 	}
 	if err == nil {
-		var c *counts
-		if c, err = r.engine.recent.saw(r.version, string(state.Rows[0][5])); err == nil {
-			err = r.engine.readRecent(ctx, r.conn.Conn(), c)
-		}
+		err = r.engine.readRecent(ctx, r.conn.Conn(), r.version, string(state.Rows[0][5]))
 	}
 	if err != nil {
 		r.Close()

@@ -40,7 +40,8 @@ type recent struct {
 	mu     sync.Mutex
 	states map[kv.Version]*counts // without eras
 	order  []kv.Version           // of the states, the oldest first
-	known  *counts                // up to which commits were read; nil: none
+	begun  bool
+	known  counts // if begun: up to which commits were read
 }
 
 // saw notes the counts of a state, given as text.
@@ -75,32 +76,30 @@ func (r *recent) saw(v kv.Version, text string) (*counts, error) {
 func (r *recent) unread(c *counts) []kv.Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known == nil {
-		r.known = c
+	if !r.begun {
+		r.begun, r.known = true, *c
 	}
-	places, ok := r.known.with(c).since(r.known)
+	last := r.known.with(c)
+	places, ok := last.since(&r.known)
 	if !ok {
-		r.known = r.known.with(c)
+		r.known = last
 	}
 	return places
 }
 
 // with returns the larger ones of the counts: own commits are known before they show in a state.
-func (c *counts) with(others *counts) *counts {
-	all := *c
-	for part := range all {
-		all[part] = max(all[part], others[part])
+func (c counts) with(others *counts) counts {
+	for part := range c {
+		c[part] = max(c[part], others[part])
 	}
-	return &all
+	return c
 }
 
 // reached notes that the commits up to a state were read, as far as they are there: old ones were removed.
 func (r *recent) reached(c *counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known != nil {
-		r.known = r.known.with(c)
-	}
+	r.known = r.known.with(c)
 }
 
 // made notes a commit of this process.
@@ -108,8 +107,7 @@ func (r *recent) made(at kv.Place, c kv.Commit) {
 	r.Add(at, c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known != nil && at.Number == r.known[at.Part]+1 {
-		r.known = r.known.with(&counts{})
+	if at.Number == r.known[at.Part]+1 {
 		r.known[at.Part]++
 	}
 }
@@ -130,13 +128,17 @@ func (e *Engine) Changed(from, to kv.Version) map[uint32]bool {
 	}
 	spaces, known := r.Recent.Changed(from, to, places)
 	if known && spaces == nil { // the database was restored between them
-		r.known = nil
+		r.begun = false
 	}
 	return spaces
 }
 
-// readRecent reads the commits up to a state that were not read before.
-func (e *Engine) readRecent(ctx context.Context, q querier, c *counts) error {
+// readRecent notes a state with its counts, given as text, and reads the commits up to it that were not read before.
+func (e *Engine) readRecent(ctx context.Context, q querier, v kv.Version, text string) error {
+	c, err := e.recent.saw(v, text)
+	if err != nil {
+		return err
+	}
 	var part, number []int64
 	for _, p := range e.recent.unread(c) {
 		part, number = append(part, int64(p.Part)), append(number, int64(p.Number))
@@ -145,7 +147,7 @@ func (e *Engine) readRecent(ctx context.Context, q querier, c *counts) error {
 		return nil
 	}
 	rows, err := q.Query(ctx, `SELECT part, number, id, spaces FROM tm_commits
-		JOIN unnest($1::bigint[], $2::bigint[]) AS n (part, number) USING (part, number) ORDER BY part, number`, part, number)
+		JOIN unnest($1::bigint[], $2::bigint[]) AS n (part, number) USING (part, number)`, part, number)
 	if err != nil {
 		return err
 	}
